@@ -1,8 +1,7 @@
-"""A scripted agent that records a small, realistic run of several sessions through the public logger.
+"""Record a few sample sessions of a scripted agent through the public logger.
 
-Everything the reports can show happens once: cache hits, a failed tool, a rate limit, a failover, a pinned model, a
-rejected pin, a free local model, and a writer that is killed in the middle of its work (a real SIGKILL, of a process of
-its own).
+Each thing that reports can show happens once: cache hits, a failed tool, a rate limit, a failover, a pinned model, a
+rejected pin, a free local model, and a writer that is killed at work (a real SIGKILL of a subprocess).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from sessionlog.logger.session_logger import SessionLogger
 
 _MINUTE = 60 * 1_000_000_000
-_SYSTEM = "You are a careful coding agent. Read before you write; run the tests before you say that you are done."
+_SYSTEM = "You are a careful coding agent. Read before you write; run the tests before you report success."
 _TOOLS = [
     {"name": "read", "description": "Read a file", "parameters": {"path": "string"}},
     {"name": "bash", "description": "Run a command", "parameters": {"command": "string"}},
@@ -43,7 +42,7 @@ with SessionLogger(sys.argv[1], sys.argv[2], provider="vllm", model="qwen3.6-27b
 
 
 class _Clock:
-    """A clock that moves only when the script says so."""
+    """A clock that moves only by `wait`, and by 3 ms with each reading."""
 
     def __init__(self, start_ns: int) -> None:
         self.now_ns = start_ns
@@ -51,7 +50,7 @@ class _Clock:
 
     @property
     def elapsed_ms(self) -> int:
-        """Milliseconds of the script so far: what a session of real work would have taken."""
+        """Milliseconds since the start of the script."""
         return (self.now_ns - self._start_ns) // 1_000_000
 
     def __call__(self) -> int:
@@ -157,7 +156,7 @@ def _rejected_pin(directory: str, clock: _Clock) -> str:
 
 
 def _kill_one(directory: str, at_ns: int) -> None:
-    """Let a process of its own record a session and kill itself in the middle of it."""
+    """Record a session in a subprocess that kills itself halfway."""
     name = _session(directory, _Clock(at_ns)).session_id
     subprocess.run([sys.executable, "-c", _KILLED, directory, name, str(at_ns)], check=False)  # noqa: S603 - our own script
 

@@ -1,6 +1,6 @@
-"""A small home of three agents: the logs that Claude Code, Codex and Gemini CLI would leave of made-up work.
+"""Write sample logs of Claude Code, Codex and Gemini CLI below a home folder.
 
-The rows have the fields that their sources read, in the agents' own formats; the texts and counts are made up.
+The rows have the fields that the sources read, in the agents' own formats; texts and counts are invented.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _Row = Mapping[str, Any]
 
 
 class _Times:
-    """Times of a session, each later than the one before."""
+    """Ascending timestamps of a session."""
 
     def __init__(self, start: datetime) -> None:
         self.now = start
 
     def after(self, seconds: float) -> str:
-        """The time so much later, as agents write it."""
+        """Advance by so many seconds and return the time in RFC 3339."""
         self.now += timedelta(seconds=seconds)
         return self.text
 
@@ -34,22 +34,22 @@ class _Times:
 
 
 def write_agents(home: str, *, now_ns: int) -> list[str]:
-    """Write the logs of three agents below a folder, as they would lie in a home; return the agents' folders.
+    """Write the logs of three agents below a home folder; return the agents' folders.
 
     Raises:
         OSError: The folder cannot be written to.
     """
     now = datetime.fromtimestamp(now_ns / 1e9, UTC)
     for path, rows in (*_claude_code(now), *_codex(now), *_gemini(now)):
-        whole = os.path.join(home, *path)
-        files.make_directories(os.path.dirname(whole))
+        full_path = os.path.join(home, *path)
+        files.make_directories(os.path.dirname(full_path))
         lines = (row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows)
-        files.replace_file(whole, [b"".join(lines)])
+        files.replace_file(full_path, [b"".join(lines)])
     return [os.path.join(home, name) for name in (".claude", ".codex", ".gemini")]
 
 
 class _Work(NamedTuple):
-    """What a session of Claude Code was about, and its requests: input, cache writes, cache reads, output."""
+    """A session of Claude Code; each of its requests is (input, cache writes, cache reads, output) tokens."""
 
     session: str
     ago: timedelta

@@ -1,4 +1,4 @@
-"""How a run of the archive looks: what is new by agent, what was left for later, and what could not be kept."""
+"""Lay out a run of the archive: new logs by agent, logs left for later, and logs that could not be archived."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROBLEMS = 20
 
 
 def render_archived(done: Archived, *, width: int, home: str = "", closed: str = "1d") -> Iterator[Line]:
-    """Yield the lines; `closed` is how long a log must have been left alone."""
+    """Yield the lines; `closed` is the age from which a log is archived, as `--older-than` takes it."""
     would = "would archive" if done.dry_run else "archived"
     place = one_line(home_path(done.folder, home), 200)
     yield Line.of((f"{would} {counted(len(done.kept), 'log')}", "title"), f" · {place}")
@@ -36,7 +36,7 @@ def render_archived(done: Archived, *, width: int, home: str = "", closed: str =
         yield from fit_table(_TABLE, rows, width=width, total=total).lines
     yield Line()
     if done.replaced:
-        yield Line(f"{counted(done.replaced, 'older version')} let go: a new one begins with it", "note")
+        yield Line(f"{counted(done.replaced, 'older version')} deleted: a newer one begins with it", "note")
     if done.unchanged:
         yield Line(f"{counted(done.unchanged, 'log')} unchanged since it was archived", "note")
     if done.open:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 BAR_CELLS = 20
 STACKED = "█▓▒░"
-"""How the parts of a stacked bar are filled, so that they can be told apart without colours."""
+"""Fillings of the parts of a stacked bar, distinct without colours."""
 _PARTIAL = "░▏▎▍▌▋▊▉"
 
 
@@ -24,9 +24,9 @@ def bar(rate: float | None, cells: int = BAR_CELLS) -> str:
 
 
 def stacked(parts: Sequence[float], highest: float, cells: int) -> list[int]:
-    """Return how many whole cells each part of a bar takes, whose sum is to `highest` as the bar is to `cells`.
+    """Return the whole cells of each part of a bar; a bar whose parts add up to `highest` takes all `cells`.
 
-    A sum of more than nothing takes one cell at least; cells left over go to the parts with the greatest remainder.
+    A sum above 0 takes at least one cell. Cells left over go to the parts with the greatest remainder.
     """
     total = sum(parts)
     if total <= 0 or highest <= 0:

@@ -1,4 +1,4 @@
-"""How blocks look: the present one and its pace first, then what providers said about limits, then the blocks."""
+"""Lay out the report of blocks: the active block and its pace, then the providers' rate limits, then all blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BAR = 10
 _NEARLY_USED = 80
 _MINUTE_MS = 60_000
 _TIMES = ("start", "end", "is_active", "last")
-"""Columns that the table of blocks shows in one of its own."""
+"""Columns that the table of blocks merges into its first three."""
 
 
 def _more(block: Block) -> str:
@@ -48,13 +48,13 @@ _LIMIT_COLUMNS = (
 
 
 def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Iterator[Line]:
-    """Yield the lines of the terminal view; `gaps` shows between two blocks how long the pause was."""
+    """Yield the lines of the terminal view; `gaps` adds a line for each pause between blocks."""
     hidden: list[str] = []
     tz, now = view.tz, view.now
     yield _title(report, tz, now)
     if report.active is not None:
         yield Line()
-        yield from _present(report.active, tz)
+        yield from _active(report.active, tz)
     if report.limits:
         yield Line()
         rows = [_limit(word, tz, now) for word in report.limits]
@@ -88,8 +88,8 @@ def _title(report: BlockReport, tz: str, now: datetime) -> Line:
     return Line.of((f"Blocks of {report.hours} h", "title"), *(f" · {part}" for part in (*parts, span, many)))
 
 
-def _present(active: ActiveBlock, tz: str) -> Iterator[Line]:
-    """The active block in four short lines."""
+def _active(active: ActiveBlock, tz: str) -> Iterator[Line]:
+    """Yield the active block in four short lines."""
     block, mark = active.block, "~" if active.block.estimated_nano else ""
     end = clock(block.end_ns, resolve_zone(tz))
     begun = f"{clock(block.start_ns, resolve_zone(tz))} – {end} · {duration(active.left_ms)} left"
@@ -105,8 +105,8 @@ def _present(active: ActiveBlock, tz: str) -> Iterator[Line]:
     hourly = "" if cost is None else f" · {cost_text(cost, estimated=bool(mark))}{_more(block)} an hour"
     uncached = f"{human_count(round(fresh))} without cache"
     yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly}")
-    whole = "" if at_end is None else f" · {cost_text(at_end, estimated=bool(mark))}{_more(block)}"
-    yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{whole} if it goes on like this")
+    projected = "" if at_end is None else f" · {cost_text(at_end, estimated=bool(mark))}{_more(block)}"
+    yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{projected} if it goes on like this")
 
 
 def _labelled(label: str, text: str, style: str = "") -> Line:
@@ -139,7 +139,7 @@ def _times(block: Block, tz: str, now: datetime) -> list[Cell]:
 
 
 def _span(block: Block, tz: str, now: datetime) -> str:
-    """Start and end; a day stands at the end only where the clock alone could mean several."""
+    """Return start and end; the end has a date only where the block is a day or longer."""
     zone = resolve_zone(tz)
     ends = stamp(block.end_ns, zone, now=now) if _is_long(block) else clock(block.end_ns, zone)
     return f"{stamp(block.start_ns, zone, now=now)} – {ends}"
@@ -150,7 +150,7 @@ def _is_long(block: Block) -> bool:
 
 
 def _with_gaps(report: BlockReport, lines: Sequence[Line]) -> Iterator[Line]:
-    """Lines of the table, and between two blocks the pause where it was longer than a block."""
+    """Yield the lines of the table, and the pauses between blocks that are longer than a block."""
     yield lines[0]
     newer: Block | None = None
     for block, line in zip(report.rows, lines[1:], strict=True):

@@ -1,6 +1,6 @@
-"""How budgets look: one line each with a bar, the fullest in colour, and below what is not known.
+"""Lay out budgets: a line with a bar for each, and caveats below.
 
-Yellow is the warn level and what is not wholly known, red is exceeded; the same is said in words beside it.
+Yellow marks the warn level and incomplete amounts, red an exceeded budget; a column has the same in words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
 from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.escape import one_line, terminal
-from sessionlog.render.line import Line, settle
+from sessionlog.render.line import Line, wrap_lines
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
 from sessionlog.render.report import View
 from sessionlog.render.table import Cell, Column, fit_table
@@ -26,7 +26,7 @@ _WORDS = {"ok": "", "warn": "warn", "exceeded": "exceeded"}
 _NAME = 30
 _SCOPE = 60
 _SHORT, _ROOMY = 8, 110
-"""Cells of a bar on a narrow terminal, and the columns from which there is room for a whole one."""
+"""Cells of a bar on a narrow terminal, and the columns from which a terminal has room for a full bar."""
 
 
 _COLUMNS = (
@@ -61,7 +61,7 @@ def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
         yield Line("~ estimated from list prices", "note")
     if any(one.state.unpriced for one in report.rows):
         yield Line("+ at least: a part of it has no price", "note")
-    for sentence in gap_notes(report):
+    for sentence in caveat_notes(report):
         yield Line(sentence, "unfinished")
     if table.hidden:
         yield Line(f"hidden columns: {', '.join(table.hidden)} (in --json)", "note")
@@ -70,7 +70,7 @@ def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
 def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
     state = one.state
     style = _STYLES[state.level]
-    doubtful = "unfinished" if one.gaps else ""
+    doubtful = "unfinished" if one.caveats else ""
     filled = None if state.is_unknown else min(1.0, state.percent / 100)
     return [
         Cell(text=one_line(state.name, _NAME)),
@@ -80,7 +80,7 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
         Cell(text=_limit(state)),
         Cell(text=_left(one), style=doubtful or ("estimated" if state.estimated else "")),
         Cell(text=percent_words(state), style=style or doubtful),
-        Cell(text=level_words(state, doubtful=bool(one.gaps)), style=style or doubtful),
+        Cell(text=level_words(state, doubtful=bool(one.caveats)), style=style or doubtful),
         Cell(text=_amount(state.rule, state.reserved) if state.reserved else ""),
         Cell(text=_amount(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
         Cell(text=_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
@@ -90,7 +90,7 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
 
 
 def used_words(state: BudgetState, *, unit: bool = True) -> str:
-    """What was used, with the marks of what is estimated and of what has no price."""
+    """Return the used amount, with `~` if it is estimated and `+` if a part has no price."""
     if state.is_unknown:
         return UNKNOWN
     if unit:
@@ -99,14 +99,14 @@ def used_words(state: BudgetState, *, unit: bool = True) -> str:
 
 
 def percent_words(state: BudgetState) -> str:
-    """The same of the limit."""
+    """Return the used part of the limit in percent, with `+` if a part has no price."""
     if state.is_unknown:
         return UNKNOWN
     return percent(state.percent / 100) + ("+" if state.unpriced else "")
 
 
 def level_words(state: BudgetState, *, doubtful: bool = False) -> str:
-    """The level in a word; nothing for a budget of which enough is left for certain."""
+    """Return the level in a word; "" for a budget that certainly has enough left."""
     if state.is_idle or _WORDS[state.level]:
         return _WORDS[state.level]
     if state.is_unknown:
@@ -116,7 +116,7 @@ def level_words(state: BudgetState, *, doubtful: bool = False) -> str:
 
 def _left(one: ReportedBudget) -> str:
     left = one.state.left
-    if left is None or (one.gaps and left > 0):
+    if left is None or (one.caveats and left > 0):
         return UNKNOWN
     return _bare(one.state, left, estimated=one.state.estimated and left > 0)
 
@@ -134,7 +134,7 @@ def _limit(state: BudgetState) -> str:
 
 
 def _bare(state: BudgetState, amount: float, *, estimated: bool = False) -> str:
-    """An amount without its unit, beside one that has it."""
+    """Return an amount without its unit."""
     return cost_text(amount, estimated=estimated) if state.unit == "usd" else human_count(round(amount))
 
 
@@ -143,7 +143,7 @@ def _short(unit: str) -> str:
 
 
 def _when(time_ns: int | None, tz: str, now: datetime) -> str:
-    """The time of day, with the date unless it is today."""
+    """Return the time of day, with the date unless it is today."""
     if time_ns is None:
         return ""
     zone = resolve_zone(tz)
@@ -161,7 +161,7 @@ def _scope(one: ReportedBudget) -> str:
 
 
 def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
-    """Say in a sentence that a budget is exceeded, or nearly used."""
+    """Return the sentence that a budget is exceeded, or nearly used."""
     state = one.state
     shown = used_words(state), _limit(state)
     how = "exceeded" if state.level == "exceeded" else "nearly used"
@@ -172,36 +172,36 @@ def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
     return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, tz, now)}"
 
 
-def gap_notes(report: BudgetReport) -> list[str]:
-    """Say of which budgets not all is known, and why; one reason for several budgets is said once."""
-    whose: dict[str, list[str]] = {}
+def caveat_notes(report: BudgetReport) -> list[str]:
+    """Return a sentence for each reason why amounts are incomplete, with the names of its budgets."""
+    names_by_gap: dict[str, list[str]] = {}
     for one in report.rows:
-        for gap in one.gaps:
-            whose.setdefault(gap, []).append(one_line(one.state.name, _NAME))
-    everyone = len(report.rows)
+        for gap in one.caveats:
+            names_by_gap.setdefault(gap, []).append(one_line(one.state.name, _NAME))
+    total = len(report.rows)
     return [
-        f"not all is known{'' if len(names) == everyone else ' of ' + ', '.join(names)}: {one_line(gap, 400)}"
-        for gap, names in whose.items()
+        f"not all is known{'' if len(names) == total else ' of ' + ', '.join(names)}: {one_line(gap, 400)}"
+        for gap, names in names_by_gap.items()
     ]
 
 
 def no_budgets(config_path: str) -> Sequence[str]:
-    """Say how to set the first budget, in lines."""
+    """Return the lines that explain how to set a first budget."""
     return (f"no budgets yet; a first one in {config_path} would be", "", *EXAMPLE.splitlines())
 
 
 def render_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
-    """Yield sentences in lines that end between words; what is untrusted in them is made harmless first."""
+    """Yield sentences as lines wrapped between words, escaped for a terminal."""
     for sentence in sentences:
-        yield from (line.plain for line in settle([Line(terminal(sentence))], width)) if sentence else [""]
+        yield from (line.plain for line in wrap_lines([Line(terminal(sentence))], width)) if sentence else [""]
 
 
 def confirmed_document(path: str, confirmed: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON document `sessionlog.budget.reset/1`; `confirmed` is what had been in doubt."""
+    """Return the JSON document `sessionlog.budget.reset/1`; `confirmed` lists the resolved doubts."""
     return {"schema": "sessionlog.budget.reset/1", "path": path, "confirmed": list(confirmed)}
 
 
 def render_confirmed(confirmed: Sequence[str]) -> str:
-    """Return what was confirmed, a line each."""
+    """Return a line for each confirmed sentence."""
     lines = [f"confirmed: {one_line(sentence.partition(': `')[0], 400)}" for sentence in confirmed]
     return "".join(f"{line}\n" for line in lines or ["there was nothing to confirm"])

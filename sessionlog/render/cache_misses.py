@@ -1,4 +1,4 @@
-"""How cache misses look: a line on the session, then one for each miss with its reason and its price."""
+"""Lay out cache misses: a line on the session, then a row for each miss with its reason and its cost."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def render_cache_misses(report: CacheReport, *, width: int, zone: tzinfo, now: d
     if report.problem_count:
         yield Line(damage_note(report.problem_count, report.problems), "secondary")
     if not report.misses:
-        found = "no request missed what the one before it had left in the cache"
+        found = "no request missed what the request before it had cached"
         yield Line(found if report.cached_tokens else "the provider reports no tokens from a cache", "secondary")
         return
     count, missed = len(report.misses), human_count(report.missed_tokens)

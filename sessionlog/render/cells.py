@@ -1,6 +1,6 @@
-"""How wide text is on a terminal, in cells: East Asian characters take two, accents on their letter none.
+"""Measure and cut text in terminal cells: East Asian characters take two, combining accents none.
 
-The answer is rich's; for text of which every character is known to take one cell it is given without loading rich.
+Rich measures; text made only of characters known to take one cell is measured without loading rich.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ _ONE_CELL = frozenset(
     for first, last in ((0x20, 0x7E), (0xA0, 0xAC), (0xAE, 0x2FF), (0x370, 0x482), (0x2500, 0x25FC))
     for code in range(first, last + 1)
 ).union("–—‘’“”…→⊘⏎✔✘")
-"""Western letters, lines and blocks, and the signs of our own."""
+"""Western letters, box lines and blocks, and the signs that our own texts use."""
 
 
 def cell_len(text: str) -> int:
-    """Return how many cells a text takes."""
+    """Return the width of a text in cells."""
     if text.isascii() or _ONE_CELL.issuperset(text):
         return len(text)
     from rich.cells import cell_len as measure  # noqa: PLC0415 - most reports never need it
@@ -23,19 +23,19 @@ def cell_len(text: str) -> int:
 
 
 def cut_to(text: str, width: int) -> str:
-    """Return what fits of a text that is wider than `width` cells: a blank stands for a character cut in half."""
+    """Return the first `width` cells of a wider text; a character cut in half becomes a blank."""
     if text.isascii() or _ONE_CELL.issuperset(text):
         return text[:width]
-    from rich.cells import set_cell_size  # noqa: PLC0415 - as above
+    from rich.cells import set_cell_size  # noqa: PLC0415 - most reports never need it
 
     return set_cell_size(text, width)
 
 
 def chop(text: str, width: int) -> list[str]:
-    """Return a text in pieces of at most `width` cells, one where that is less."""
+    """Return a text in pieces of at most `width` cells; a width below 1 counts as 1."""
     width = max(1, width)
     if text.isascii() or _ONE_CELL.issuperset(text):
         return [text[start : start + width] for start in range(0, len(text), width)]
-    from rich.cells import chop_cells  # noqa: PLC0415 - as above
+    from rich.cells import chop_cells  # noqa: PLC0415 - most reports never need it
 
     return chop_cells(text, width)

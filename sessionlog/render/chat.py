@@ -1,4 +1,4 @@
-"""How a chat looks: who answers, tool calls on a line each, what a turn came to, and remarks of our own."""
+"""Lay out a chat: the speaker, a line for each tool call, the figures of a turn, and the program's remarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sessionlog.render.escape import one_line
 from sessionlog.render.flow import INDENT
 from sessionlog.render.replay.blocks import Call, Cost
 from sessionlog.render.replay.figures import money, span_of_time, tokens
-from sessionlog.render.replay.layout_tools import called
+from sessionlog.render.replay.layout_tools import tool_call
 from sessionlog.render.replay.lines import (
     PAGE,
     Limit,
@@ -27,15 +27,15 @@ from sessionlog.render.replay.lines import (
     cells,
     clipped,
     joined,
+    labelled_text,
     packed,
     rule,
     shorten,
-    told,
     words,
 )
 
 NO_RESULT = Span("◌ interrupted, no result", "unfinished")
-"""What became of a tool call that nothing has answered."""
+"""The outcome of a tool call without a result."""
 
 _ALL = Limit()
 _LONG = Limit(chars=4000)
@@ -44,47 +44,47 @@ _SHORT = 40
 
 
 def _within(text: str, limit: Limit) -> str:
-    """The beginning of a text, and how much was left out."""
+    """Return the beginning of a text, with the size of what was cut."""
     shown, left = shorten(text, limit)
     return f"{shown.rstrip()}\n… {left} (in the log)" if left else shown
 
 
 def opening(view: View, session_id: str, *facts: str) -> Iterator[Line]:
-    """The head of a chat: which session it is, and who answers."""
+    """Yield the head of a chat: the session and facts such as its model."""
     yield from rule(view, [words(session_id, "title", limit=80), *(words(fact, limit=60) for fact in facts if fact)])
 
 
 def speaker(view: View, name: str) -> Line:
-    """Who answers."""
+    """Return the line above an answer: the name of the agent or model."""
     return clipped((Span("◂ ", "model"), words(name, "model")), view.width)
 
 
-def asked(view: View, text: str) -> Iterator[Line]:
-    """What a person has said before."""
-    yield from told(view, (Span("you ▸", "you"),), _within(text, _LONG), _ALL)
+def earlier_prompt(view: View, text: str) -> Iterator[Line]:
+    """Yield a prompt of an earlier turn."""
+    yield from labelled_text(view, (Span("you ▸", "you"),), _within(text, _LONG), _ALL)
 
 
-def answered(view: View, text: str) -> Iterator[Line]:
-    """What has been answered before."""
+def earlier_answer(view: View, text: str) -> Iterator[Line]:
+    """Yield an answer of an earlier turn."""
     yield from body(view, _within(text, _LONG), _ALL, indent=INDENT)
 
 
 def tool_line(view: View, name: str, arguments: Any, figures: Sequence[Span] = ()) -> list[Line]:
-    """A tool call on one line: its name, its main argument, and figures, which go below where they do not fit."""
+    """Return a tool call: a line with its name, main argument and figures; figures that do not fit go below."""
     narrow = view if view.width is None else replace(view, width=view.width - 1)  # a full row cannot be written again
-    line = next(called(narrow, Call(name=name, arguments=arguments, given=True), figures))
+    line = next(tool_call(narrow, Call(name=name, arguments=arguments, given=True), figures))
     is_whole = cells(line) >= cells((Span("  ⚙ "), words(name))) + cells(joined(figures)) + 2
     return [line] if is_whole or not figures else [line, *tool_below(view, figures)]
 
 
 def tool_below(view: View, figures: Sequence[Span], name: str = "") -> list[Line]:
-    """What became of a tool call, below it; with its name where another's may stand above."""
+    """Return the outcome of a tool call below it; give `name` where another tool's line may stand above."""
     figures = [Span(f"⇢ {one_line(name, _SHORT)}", "tool"), *figures] if name else figures
     return [(Span("    "), *line) for line in packed(figures, None if view.width is None else view.width - 5)]
 
 
 def outcome(view: View, error: str | None, duration_ms: float | None, output: str) -> list[Span]:
-    """What became of a tool call, in few words."""
+    """Return the outcome of a tool call: error, duration, lines of output."""
     lines = output.strip().count("\n") + 1
     figures = (
         Span("") if error is None else words(f"✘ {error.strip()}", "failed", limit=_SHORT),
@@ -97,7 +97,7 @@ def outcome(view: View, error: str | None, duration_ms: float | None, output: st
 def turn_figures(
     view: View, *, duration_ms: float, usage: TokenUsage | None, cost_usd: float | None, partial: bool = False
 ) -> Iterator[Line]:
-    """What a turn took: time, tokens, money, as far as known; at the right edge, where the figures of tools are."""
+    """Yield the known duration, tokens and cost of a turn, aligned right like the figures of tools."""
     cost = None if cost_usd is None else Cost(nano=round(cost_usd * NANO))
     counts = list(tokens(view, usage))
     if counts and partial:
@@ -110,20 +110,20 @@ def turn_figures(
 
 
 def mark(view: View, text: str, style: str = "note", sign: str = "·") -> Iterator[Line]:
-    """A remark of our own, behind a sign."""
+    """Yield a remark of the program behind a sign."""
     if sign:
-        yield from told(view, (Span(f"{' ' * INDENT}{sign}", style),), _within(text, _MESSAGE), _ALL)
+        yield from labelled_text(view, (Span(f"{' ' * INDENT}{sign}", style),), _within(text, _MESSAGE), _ALL)
     else:
         yield from body(view, _within(text, _MESSAGE), _ALL, indent=INDENT, style=style)
 
 
-def said_wrong(view: View, text: str) -> Iterator[Line]:
-    """Why a turn failed."""
-    yield from told(view, (Span(f"{' ' * INDENT}✘", "failed"),), _within(text, _MESSAGE), _ALL, "failed")
+def turn_error(view: View, text: str) -> Iterator[Line]:
+    """Yield the error of a failed turn."""
+    yield from labelled_text(view, (Span(f"{' ' * INDENT}✘", "failed"),), _within(text, _MESSAGE), _ALL, "failed")
 
 
 def facts(view: View, rows: Sequence[tuple[str, str]], style: str = "note") -> Iterator[Line]:
-    """Names and what belongs to them, in two columns; the second is wrapped."""
+    """Yield pairs of (name, text) in two columns; texts are wrapped."""
     indent = max((cell_len(one_line(name, _SHORT)) for name, _ in rows), default=0) + 2 + INDENT
     for name, text in rows:
         label = one_line(name, _SHORT)
@@ -133,13 +133,13 @@ def facts(view: View, rows: Sequence[tuple[str, str]], style: str = "note") -> I
 
 
 def prompt(*, first: bool, coloured: bool, unicode: bool, edited: bool) -> str:
-    """The text before what a person types.
+    r"""Return the input prompt.
 
     Args:
-        first: It is the first line of a text.
-        coloured: The terminal shows colours.
-        unicode: It shows more than ASCII.
-        edited: An editor of lines has to know which part of it takes no room.
+        first: Whether it precedes the first line of an input.
+        coloured: Whether the terminal shows colours.
+        unicode: Whether the terminal shows more than ASCII.
+        edited: Whether readline edits the line: it needs \1 and \2 around escape sequences to measure the prompt.
     """
     sign = ("▸" if unicode else ">") if first else ("┆" if unicode else ":")
     text = f"you {sign}" if first else f"    {sign}"

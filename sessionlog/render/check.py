@@ -1,4 +1,4 @@
-"""How a check looks: damage by file and line, notes in numbers, one sentence at the end."""
+"""Lay out a check: damage by file and line, counts of notes, a summary at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 20
 
 
 def render_check(results: Sequence[FileCheck], *, notes: bool, repairing: bool = False) -> str:
-    """Return the text of a check: notes spelled out only on request, a repair advised unless it is being done."""
+    """Return the text of a check; `notes` lists them instead of counting, `repairing` omits the advice to repair."""
     lines: list[str] = []
     for result in results:
         findings = [*result.damage, *(result.notes if notes else ())]
@@ -55,7 +55,7 @@ def _summary(results: Sequence[FileCheck], *, notes: bool) -> list[str]:
 
 
 def render_repair(path: str, repair: Repair | str) -> str:
-    """Return one line about a repair, or about why there was none."""
+    """Return one line about a repair, or the reason why there was none."""
     if isinstance(repair, str):
         return terminal(f"✘ {path}: not repaired: {repair}") + "\n"
     done = []
@@ -68,13 +68,13 @@ def render_repair(path: str, repair: Repair | str) -> str:
 
 
 def is_left(result: FileCheck, repair: Repair | str | None) -> bool:
-    """Whether a log is damaged, and still is after its repair, if there was one."""
+    """Whether a log is still damaged after its repair, if there was one."""
     mended = repair.pieces + (repair.recovered is not None) if isinstance(repair, Repair) else 0
     return result.damaged > mended
 
 
 def check_document(results: Sequence[FileCheck], repairs: Mapping[str, Repair | str] | None = None) -> dict[str, Any]:
-    """Return the JSON document `sessionlog.check/1`; `repairs` by path says what was done, or why nothing was."""
+    """Return the JSON document `sessionlog.check/1`; `repairs` has the repair of each path, or the reason of none."""
     done = repairs or {}
     document: dict[str, Any] = {
         "schema": SCHEMA,

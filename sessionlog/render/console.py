@@ -1,7 +1,6 @@
-"""The one way to a terminal: rich without markup, emoji or highlighting, so that content is never read as commands.
+"""The one access to a terminal: rich without markup, emoji or highlighting, so that content is never read as commands.
 
-Text that came from a log has been through `escape.terminal` before it gets here, and is passed as `Text`, never as a
-plain string cell.
+Callers pass text of a log through `escape.terminal` first, and then as `Text`, never as a plain string.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ THEME = Theme(
         "part.2": "cyan",
         "part.3": "magenta",
         "part.4": "dim",
-        # What fills a context window, by kind: none of the colours that judge.
+        # What fills a context window, by kind: not in the colours of warnings and failures.
         "in.system": "blue",
         "in.tools": "cyan",
         "in.history": "magenta",
@@ -43,14 +42,14 @@ THEME = Theme(
         "in.free": "dim",
     }
 )
-"""Colour carries meaning only; without colour nothing is lost."""
+"""Every meaning of a colour also stands in the text."""
 
 
 def make_console(file: IO[str] | None = None, *, stderr: bool = False, width: int | None = None) -> Console:
-    """Return a console for a stream: coloured on a terminal, plain text elsewhere (NO_COLOR and TERM=dumb too).
+    """Return a console for a stream: colours on a terminal, plain text elsewhere and with NO_COLOR or TERM=dumb.
 
-    NO_COLOR means no escape sequence at all: rich alone would keep bold and dim. Where there is no terminal the width
-    is `$COLUMNS`, else 160: a pipe has no edge to fit.
+    NO_COLOR means no escape sequence at all: rich alone would keep bold and dim. Without a terminal the width is
+    `$COLUMNS`, else `PLAIN_WIDTH`.
     """
     console = Console(
         file=file, stderr=stderr, theme=THEME, markup=False, emoji=False, highlight=False, soft_wrap=False, width=width,
@@ -62,7 +61,7 @@ def make_console(file: IO[str] | None = None, *, stderr: bool = False, width: in
 
 
 def print_line(console: Console, line: Line) -> None:
-    """Print a line that is laid out, in the colours of its styles."""
+    """Print a finished line in the colours of its styles."""
     text = Text()
     for part, style in line.parts:
         text.append(part, style or None)
@@ -70,7 +69,7 @@ def print_line(console: Console, line: Line) -> None:
 
 
 def print_trimmed(console: Console, renderable: RenderableType) -> None:
-    """Print something laid out by rich without the blanks it fills its lines with."""
+    """Print a renderable of rich without the blanks that rich pads lines with."""
     for segments in console.render_lines(renderable, pad=False):
         line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
         line.rstrip()

@@ -1,7 +1,7 @@
-"""How the X-ray of a context window looks: a line, a stacked bar with its legend, growth, and what is largest.
+"""Lay out the context report: a headline, a stacked bar with its legend, growth, and the largest items.
 
-The bar is the whole window, to scale, where the window is known. A person reads it without colour: each part has a sign
-of its own, in the legend as in the bar, and whatever is estimated has a `~`.
+The bar is the whole window, to scale, where the window is known. Each part has its own sign, in the legend as in the
+bar, so that the bar can be read without colours. A `~` marks what is estimated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _REPEATED = (
 def render_context(
     report: ContextReport, *, width: int, zone: tzinfo, now: datetime, full: bool = False
 ) -> Iterator[Line]:
-    """Yield the lines of the terminal view; `full` with every part, item and repeat."""
+    """Yield the lines of the terminal view; `full` shows every part, item and repeat."""
     lines = [_headline(report), _who(report, zone, now), _bar(report, min(width, _WIDEST))]
     lines += fit_table(_PARTS, list(_part_rows(report, full=full)), width=width).lines
     lines += _growth(report, min(width, _WIDEST))
@@ -99,7 +99,7 @@ def _who(report: ContextReport, zone: tzinfo, now: datetime) -> Line:
 
 
 def model_name(model: str) -> str:
-    """A model's name without its place and its date: `claude-opus-4-5`."""
+    """Return a model's name without region and date: `claude-opus-4-5`."""
     short = short_model(model)
     return f"claude-{short}" if "claude-" in model and not short.startswith("claude-") else short
 
@@ -114,7 +114,7 @@ def _bar(report: ContextReport, cells: int) -> Line:
 
 
 def _cells(sizes: Sequence[int], cells: int) -> list[int]:
-    """Share cells out; what is there has one at least."""
+    """Distribute the cells by size; every size above 0 gets at least one."""
     counts = apportion(sizes, cells)
     for place, size in enumerate(sizes):
         if size and not counts[place] and max(counts, default=0) > 1:
@@ -134,13 +134,13 @@ def _part_rows(report: ContextReport, *, full: bool) -> Iterator[list[Cell]]:
             continue
         sign, title = _TITLES[kind]
         tokens = sum(part.tokens for part in parts)
-        what = ", ".join(map(_said, parts)) if len(parts) > 1 else _name(parts[0]).removeprefix(f"{title} ").strip("()")
-        told = parts if full and len(parts) > 1 else []
+        what = ", ".join(map(_size, parts)) if len(parts) > 1 else _name(parts[0]).removeprefix(f"{title} ").strip("()")
+        listed = parts if full and len(parts) > 1 else []
         yield [
             Cell(text=f"{sign} {title}", style=f"in.{kind}"), _tokens(tokens), Cell(text=_share(tokens, report)),
-            Cell(text="" if told else what, style="secondary"),
+            Cell(text="" if listed else what, style="secondary"),
         ]  # fmt: skip
-        for part in told:
+        for part in listed:
             count = f" ({part.count})" if part.count > 1 else ""
             yield [Cell(text=""), _tokens(part.tokens), Cell(text=_share(part.tokens, report)),
                    Cell(text=f"{_name(part)}{count}", style="secondary")]  # fmt: skip
@@ -150,7 +150,7 @@ def _part_rows(report: ContextReport, *, full: bool) -> Iterator[list[Cell]]:
         yield [Cell(text=f"{sign} {title}", style="in.free"), free, Cell(text=""), Cell(text="")]
 
 
-def _said(part: Part) -> str:
+def _size(part: Part) -> str:
     return f"{_name(part)} ~{human_count(part.tokens)}"
 
 
@@ -209,20 +209,20 @@ def _repeats(report: ContextReport, width: int, *, full: bool) -> Iterator[Line]
 
 
 def _notes(report: ContextReport, width: int, *, left: int) -> Iterator[Line]:
-    """What the numbers mean, and what is not shown, `left` items among it."""
+    """Yield what the numbers mean and what is not shown; `left` counts the hidden items."""
     if not report.is_answered:
-        said = "~ estimated: this request has no answer yet, so status does not count it"
+        basis = "~ estimated: this request has no answer yet, so status does not count it"
     elif report.reported_tokens is None:
-        said = "~ estimated: the log has no count of the provider's for this request"
+        basis = "~ estimated: the log has no token count by the provider for this request"
     elif _is_scaled_far(report):
         estimate = human_count(report.estimated_tokens)
-        said = f"~ estimated: the parts were {estimate}, scaled to what the provider counted"
+        basis = f"~ estimated: the parts were {estimate}, scaled to the provider's count"
     else:
-        said = "~ estimated; the total is what the provider counted"
+        basis = "~ estimated; the total is the provider's count"
     more = f"{counted(left, 'smaller item')} (--full)" if left > 0 else ""
-    is_one = bool(more) and len(said) + len(more) + len(" · ") <= min(width, _WIDEST)
-    yield Line(f"{said} · {more}" if is_one else said, "note")
-    if more and not is_one:
+    is_one_line = bool(more) and len(basis) + len(more) + len(" · ") <= min(width, _WIDEST)
+    yield Line(f"{basis} · {more}" if is_one_line else basis, "note")
+    if more and not is_one_line:
         yield Line(more, "note")
     yield from _elsewhere(report)
     if report.problem_count:
@@ -230,7 +230,7 @@ def _notes(report: ContextReport, width: int, *, left: int) -> Iterator[Line]:
 
 
 def _elsewhere(report: ContextReport) -> Iterator[Line]:
-    """Why the status of the session has another number of requests."""
+    """Explain why the status of the session has another number of requests."""
     own = report.requests - report.is_waiting
     whole = own if report.session_requests is None else report.session_requests
     if whole > own:

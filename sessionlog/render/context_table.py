@@ -1,6 +1,6 @@
-"""How snapshots of a window look as Rich tables: three columns of 20, 24 and 40 cells.
+"""Lay out snapshots of a context window as Rich tables: three columns of 20, 24 and 40 cells.
 
-Whatever came from a log or an agent is passed as escaped `Text`, so that a tool called `[red]` is a name and no markup.
+Content of a log or an agent is passed as escaped `Text`, so that a tool called `[red]` is a name and no markup.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def make_full_context_table(snapshot: FullContextSnapshot) -> Table:
 
 
 def window_size(tokens: int) -> str:
-    """A window in thousands or millions: `8K`, `128K`, `1M`, `1.5M`; `?` where it is unknown."""
+    """Format a window of tokens: `8K`, `128K`, `1M`, `1.5M`; `?` where it is unknown."""
     if tokens <= 0:
         return "?"
     if tokens < 1000:
@@ -75,7 +75,7 @@ def _table() -> Table:
     table = Table(show_header=True, box=box.ROUNDED, padding=(0, 1))
     table.add_column("", style="dim", width=_WIDTHS[0])
     table.add_column("#", justify="right", width=_WIDTHS[1])
-    # A heading of blanks and no fixed width: on a narrow terminal this column gives way, and the numbers stay whole.
+    # A heading of blanks and no fixed width: on a narrow terminal this column shrinks, and the numbers stay whole.
     blank = Text(" " * _WIDTHS[2], no_wrap=True, overflow="crop")
     table.add_column(blank, max_width=_WIDTHS[2])
     return table
@@ -167,7 +167,7 @@ def _measure(*, estimated: bool) -> str:
 
 
 def _names(names: Iterable[str]) -> str:
-    """Each name once, in the order of its first call, with how often it was called."""
+    """Return each name once, in the order of first calls, with its number of calls."""
     counted = Counter(names)
     listed: Sequence[str] = [one_line(name, _NAMES) + (f" ×{n}" if n > 1 else "") for name, n in counted.items()]
     return ", ".join(listed)

@@ -1,7 +1,7 @@
-"""Currency: what tables show money in. Logs, the ledger, JSON and CSV know US dollars alone.
+"""The currency in which tables show money. Logs, the ledger, JSON and CSV always use US dollars.
 
-As `decimal` has a context for digits, a command has one for its money: it is set where settings are read, and ends with
-the command. No rate is ever fetched: it is the user's own, in config.toml.
+A context variable holds it: it is set where settings are read, and ends with the command. The rate is the user's, from
+config.toml; no rate is ever fetched.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Currency:
 
     Attributes:
         code: Its ISO 4217 code.
-        sign: What stands before an amount.
-        rate: How much of it a US dollar is.
-        date: Of which day the rate is, as the user wrote it.
+        sign: The prefix of an amount.
+        rate: Its units per US dollar.
+        date: The day of the rate, as the user wrote it.
     """
 
     __slots__ = ("code", "date", "rate", "sign")
@@ -38,28 +38,28 @@ class Currency:
 
     @property
     def note(self) -> str:
-        """What stands below a table; empty for US dollars."""
+        """The note below a table; empty for US dollars."""
         if self.code == "USD":
             return ""
         day = f" of {self.date}" if self.date else ""
         return f"{self.sign.strip()}: {self.rate:g} {self.code} for a US dollar, your rate{day} in config.toml"
 
 
-_SHOWN: ContextVar[Currency] = ContextVar("currency", default=Currency())  # noqa: B039 - it is never changed
+_SHOWN: ContextVar[Currency] = ContextVar("currency", default=Currency())  # noqa: B039 - it is never mutated
 
 
 def currency() -> Currency:
-    """Return what money is shown in."""
+    """Return the currency in which money is shown."""
     return _SHOWN.get()
 
 
 def show_money_in(chosen: Currency) -> None:
-    """Show money in a currency from now on, until the context ends."""
+    """Set the currency in which money is shown, until the context ends."""
     _SHOWN.set(chosen)
 
 
 def parse_currency(table: Mapping[str, Any], *, place: str) -> Currency:
-    """Read a `[currency]` table: `code` and `rate`, and the `date` of the rate if it is there.
+    """Parse a `[currency]` table: `code` and `rate`, and optionally the `date` of the rate.
 
     Raises:
         InvalidSettings: A key is unknown, or a value cannot be used; the message begins with `place`.

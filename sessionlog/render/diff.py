@@ -1,4 +1,4 @@
-"""How a comparison of two sessions looks: their figures, where they part, and from there what each said.
+"""Lay out a comparison of two sessions: their figures, where they diverge, and the messages from there.
 
 Side by side where there is room, A at the left and B at the right; else below each other.
 """
@@ -18,14 +18,14 @@ from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note
 
 WIDE = 120
-"""From this width on the sides stand beside each other."""
+"""The width from which the sides stand beside each other."""
 
 _CELL = 96  # wider columns are hard to read
 _SHOWN = 40  # pairs of messages
 
 
 def render_diff(diff: SessionDiff, *, width: int, full: bool = False) -> Iterator[Line]:
-    """Yield the lines of the terminal view; `full` with every message, text and tool."""
+    """Yield the lines of the terminal view; `full` shows every message, text and tool."""
     yield _headline(diff)
     yield Line()
     yield from figure_lines(diff, width)
@@ -51,7 +51,7 @@ def render_diff(diff: SessionDiff, *, width: int, full: bool = False) -> Iterato
 
 
 def _headline(diff: SessionDiff) -> Line:
-    line = Line("The same was said" if diff.is_equal else "They differ", "title")
+    line = Line("No difference" if diff.is_equal else "They differ", "title")
     relation = {"right": "B is a fork of A", "left": "A is a fork of B"}.get(diff.fork or "")
     if diff.fork == "both":
         relation = f"both are forks of {one_line(diff.left.parent, 60)}"
@@ -69,16 +69,16 @@ def _headline(diff: SessionDiff) -> Line:
 
 
 def _parting(diff: SessionDiff) -> Line:
-    """Where they part: after how much, and in which turn."""
+    """Return the heading where they diverge: the message, its turn, and how many messages before are alike."""
     left, right = diff.first("left"), diff.first("right")
     first = left or right
-    words = "THEY PART AT THE BEGINNING"
+    words = "THEY DIVERGE AT THE BEGINNING"
     if left is not None and right is not None and left.number != right.number:
-        words = f"THEY PART AT MESSAGE {left.number:,} OF A, {right.number:,} OF B"
+        words = f"THEY DIVERGE AT MESSAGE {left.number:,} OF A, {right.number:,} OF B"
     elif diff.common and left is not None and right is not None:
-        words = f"THEY PART AT MESSAGE {left.number:,}"
+        words = f"THEY DIVERGE AT MESSAGE {left.number:,}"
     elif first is not None and (diff.common or diff.dropped):
-        words = f"{'A' if left else 'B'} GOES ON AT MESSAGE {first.number:,}"
+        words = f"{'A' if left else 'B'} CONTINUES AT MESSAGE {first.number:,}"
     line = Line(words, "title")
     line.append(f" · turn {first.turn}" if first else "")
     before = "the message before is" if diff.common == 1 else f"the {diff.common:,} messages before are"
@@ -117,17 +117,17 @@ def _alike(pairs: Sequence[Pair]) -> Line:
 
 def _pair(pair: Pair, width: int, *, full: bool) -> Iterator[Line]:
     left, right = bodies(pair, _cell(width), full=full)
-    titles = [[] if said is None else [title(said)] for said in (pair.left, pair.right)]
+    titles = [[] if message is None else [title(message)] for message in (pair.left, pair.right)]
     yield from _beside([*titles[0], *left], [*titles[1], *right], width)
 
 
 def _cell(width: int) -> int:
-    """How wide a message may be."""
+    """Return the cells that a message may take."""
     return min(_CELL, (width - 3) // 2) if width >= WIDE else max(width - 2, 1)
 
 
 def _beside(left: Sequence[Line], right: Sequence[Line], width: int) -> Iterator[Line]:
-    """Two sides beside each other, or below: then each begins with its letter."""
+    """Yield two sides beside each other, or below each other, then each with its letter in front."""
     if width >= WIDE:
         yield from side_by_side(left, right, _cell(width))
         return
@@ -149,6 +149,6 @@ def _notes(diff: SessionDiff) -> Iterator[Line]:
     if any(summary.estimated_nano for summary in summaries):
         yield Line("~ estimated from list prices", "note")
     if any(summary.cost_is_partial and summary.cost_nano is not None for summary in summaries):
-        yield Line("+ a part of it has no price: `sessionlog pricing MODEL` says why", "note")
+        yield Line("+ a part of it has no price: `sessionlog pricing MODEL` explains why", "note")
     if diff.problem_count:
         yield Line(damage_note(diff.problem_count, diff.problems), "note")

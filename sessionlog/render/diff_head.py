@@ -1,4 +1,4 @@
-"""The head of a comparison: both sessions' figures beside each other, marked where they differ, and their tools."""
+"""Lay out the head of a comparison: figures of both sessions, marked where they differ, and their tools."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TOKENS = (
 
 
 def figure_lines(diff: SessionDiff, width: int) -> Sequence[Line]:
-    """The table of figures; those that are nothing on both sides are left out."""
+    """Return the table of figures, without those that are 0 or absent on both sides."""
     return fit_table(_FIGURES, list(_figures(diff)), width=width).lines
 
 
@@ -58,7 +58,7 @@ def _figures(diff: SessionDiff) -> Iterator[list[Cell]]:
     for name, title in (*_COUNTS, *_TOKENS):
         if left[name] or right[name]:
             yield _row(title, [_cell(one[name], human_count) for one in both], _delta(left, right, name))
-    yield _row("cost", [_cost(side) for side in sides], _saved(diff), differs="cost_usd" in diff.changed)
+    yield _row("cost", [_cost(side) for side in sides], _cost_delta(diff), differs="cost_usd" in diff.changed)
     spent = [_cell(one["duration_ms"], _time) for one in both]
     yield _row("time", spent, _delta(left, right, "duration_ms", duration))
     if left["tool_calls"] or right["tool_calls"]:
@@ -114,8 +114,8 @@ def _cost(side: Side) -> Cell:
     return cost_cell(figures["cost_usd"], estimated=estimated, partial=bool(figures["cost_is_partial"]))
 
 
-def _saved(diff: SessionDiff) -> str:
-    """What B costs more, where all of both costs is known."""
+def _cost_delta(diff: SessionDiff) -> str:
+    """Return what B costs more than A; "" unless both costs are complete."""
     left, right = diff.left.figures(), diff.right.figures()
     if None in (left["cost_usd"], right["cost_usd"]) or left["cost_is_partial"] or right["cost_is_partial"]:
         return ""
@@ -140,19 +140,19 @@ def _sign(value: float) -> str:
 
 
 def _share(one: float, other: float) -> str:
-    """The change in percent, where it is one that is worth a word."""
+    """Return the change in percent; "" where it rounds to 0 or is 1000 % or more."""
     if not one or not other or not 0 < abs(share := round((other - one) / one * 100)) < 1000:
         return ""
     return f" ({_sign(share)}{abs(share)} %)"
 
 
 def _offered(offered: Mapping[str, Sequence[str]], side: str) -> str:
-    """Tools that only this side has; of those that are told in other words it is the right one that is new."""
+    """Return the tools that only this side has; the right side also names those whose definition changed."""
     only = [one_line(name, 40) for name in offered[f"{side}_only"][:3]]
     more = len(offered[f"{side}_only"]) - len(only)
     words = [f"only {', '.join(only)}{f' and {more} more' if more else ''}"] if only else []
     if side == "right" and offered["changed"]:
-        words.append(f"{len(offered['changed'])} told otherwise: {', '.join(map(_short, offered['changed'][:3]))}")
+        words.append(f"{len(offered['changed'])} defined differently: {', '.join(map(_short, offered['changed'][:3]))}")
     return "; ".join(words) or UNKNOWN
 
 
@@ -161,7 +161,7 @@ def _short(name: str) -> str:
 
 
 def tool_lines(diff: SessionDiff, width: int, *, full: bool) -> Iterator[Line]:
-    """Tools that were called more or failed more on one side; `full` with the others."""
+    """Yield the table of tools whose calls or failures differ; `full` adds the others."""
     shown = [tool for tool in diff.tools if full or not tool.is_alike]
     if shown:
         yield Line()

@@ -1,6 +1,6 @@
-"""How one message of a comparison looks: its words, a few lines of them, with those marked that the other side lacks.
+"""Lay out one message of a comparison: a few lines of its text, with the words marked that the other side lacks.
 
-Without colour nothing is lost: what only the left side says stands in `[-…-]`, what only the right one says in `{+…+}`.
+The marks are readable without colours: `[-…-]` around words of the left side only, `{+…+}` around those of the right.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sessionlog.render.line import Line
 LINES = 6
 """Lines of one message that are shown by default."""
 
-_AROUND = 60  # characters that are alike, kept on each side of a difference
+_AROUND = 60  # equal characters shown on each side of a difference
 _LEAST = 24
 _TITLES = {"user": ("you", "you"), "assistant": ("model", "model"), "system": ("system", "note"),
            "summary": ("summary", "note")}  # fmt: skip
@@ -25,7 +25,7 @@ _MARKS = {"left": ("[-", "-]", "failed"), "right": ("{+", "+}", "cached")}
 
 
 def title(message: DiffMessage) -> Line:
-    """The line above a message: its number, who speaks, and what went wrong."""
+    """Return the line above a message: its number, its role, and whether it failed or broke off."""
     name, style = _TITLES.get(message.role, (f"⚙ {one_line(message.tool or 'tool', 60)}", "tool"))
     line = Line.of((f"{message.number} ", "note"), (name, style))
     if message.role == "user":
@@ -38,7 +38,7 @@ def title(message: DiffMessage) -> Line:
 
 
 def bodies(pair: Pair, width: int, *, full: bool) -> tuple[list[Line], list[Line]]:
-    """The lines of both sides below their titles; empty for a side that has none."""
+    """Return the lines of both sides below their titles; empty for a side without a message."""
     left, right = pair.left, pair.right
     one, other = _plain(left), _plain(right)
     if left is not None and right is not None and one != other:
@@ -52,7 +52,7 @@ def bodies(pair: Pair, width: int, *, full: bool) -> tuple[list[Line], list[Line
 
 
 def body(pieces: Pieces, side: str, width: int, *, full: bool, left_out: int = 0) -> list[Line]:
-    """A text in lines that fit, the first few of them unless it is `full`."""
+    """Return a text in lines that fit, the first few of them unless `full`."""
     lines = [part for line in _lines(pieces, side) for part in line.wrapped(max(width, _LEAST))]
     shown = lines if full or len(lines) <= LINES + 1 else lines[:LINES]
     left = len(lines) - len(shown)
@@ -62,14 +62,14 @@ def body(pieces: Pieces, side: str, width: int, *, full: bool, left_out: int = 0
 
 
 def text_bodies(left: str, right: str, width: int, *, full: bool) -> tuple[list[Line], list[Line]]:
-    """The lines of two texts that are no messages."""
+    """Return the lines of two texts that are not messages, such as system prompts."""
     pieces = compare_words(left, right) or (((left, False),), ((right, False),))
     one, other = pieces if full else (_near(pieces[0]), _near(pieces[1]))
     return body(one, "left", width, full=full), body(other, "right", width, full=full)
 
 
 def _text(message: DiffMessage) -> str:
-    """What is compared and shown: the words, and each call on a line of its own."""
+    """Return the text that is compared and shown: the message's text, and each call on its own line."""
     calls = [f"⚙ {call.tool} {call.arguments}".rstrip() for call in message.calls]
     words = message.text.replace("\r\n", "\n").strip()
     return "\n".join([*calls, words] if message.role == "tool" else [words, *calls]).strip("\n")
@@ -80,7 +80,7 @@ def _plain(message: DiffMessage | None) -> Pieces:
 
 
 def _near(pieces: Pieces) -> Pieces:
-    """Only what is near a difference; a text without any is left as it is."""
+    """Shorten equal text that is far from a difference; a text without differences is returned as it is."""
     if not any(differs for _, differs in pieces):
         return pieces
     last = len(pieces) - 1

@@ -1,8 +1,8 @@
-r"""Flow: a text that comes in pieces, on its way to a screen.
+r"""Wrap streamed text between words while it arrives.
 
-It is shown piece by piece and is wrapped between words all the same: the part of a word that does not fit is taken back
-and written again on the next row. The only controls that it writes are `\b` and line ends. Joiners (U+200C, U+200D)
-stay where they stand behind a letter or an emoji: Persian and Hindi words need them, and one of them hides nothing.
+Each piece is shown at once: the begun part of a word that does not fit is erased and written again on the next row. The
+only controls in the output are `\b` and line ends. Joiners (U+200C, U+200D) are kept behind a letter or an emoji:
+Persian and Hindi words need them, and a single one hides nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PROSE = 110
 _LEAST = 24
 _TAB = 4
 _BEGUN = 24
-"""Characters of a line's beginning that are kept: a list's sign and what stands before it."""
+"""Characters of a line's beginning that are kept, to find the indent of a list item."""
 
 _PIECE = re.compile(r"\n| +|\t|[^\n\t ]+")
 _JOINERS = re.compile("([\u200c\u200d])")
@@ -27,23 +27,23 @@ _HANGING = re.compile(r" *(?:(?:[-*+•]|\d{1,3}[.)]) +)?")
 
 
 class Flow:
-    """A text on its way to a screen: harmless, indented, wrapped; without a width it is only made harmless.
+    """Escapes, indents and wraps streamed text; without a width it only escapes.
 
     Attributes:
-        column: Cells that are taken in the row at hand; 0 where a row begins.
+        column: Cells used in the current row; 0 at its start.
     """
 
     __slots__ = ("_before", "_begun", "_ends", "_line", "_return", "_width", "_word", "column")
 
     def __init__(self, width: int | None) -> None:
-        self._width = None if width is None else max(width - 1, _LEAST)  # the last column would wrap by itself
+        self._width = None if width is None else max(width - 1, _LEAST)  # terminals wrap when the last column is filled
         self._ends = 0
         self._begun = self._return = False
         self._before = self._line = self._word = ""
         self.column = 0
 
     def feed(self, text: str) -> str:
-        """Return what to write for the next piece."""
+        """Return the output for the next piece of text."""
         if self._return:
             text, self._return = f"\r{text}", False
         if text.endswith("\r"):  # the line end may be cut in two
@@ -55,7 +55,7 @@ class Flow:
         return "".join([part for piece in _PIECE.findall(safe) for part in self._written(piece)])
 
     def end(self) -> str:
-        """Return what ends the row, and begin anew."""
+        """Return the line end that closes the row, if any, and reset."""
         ended = "\n" if self.column else ""
         self._ends = self.column = 0
         self._begun = self._return = False
@@ -63,7 +63,7 @@ class Flow:
         return ended
 
     def _safe(self, text: str) -> str:
-        """The text, in which nothing acts or hides."""
+        """Return the text with everything escaped that acts or hides."""
         parts = []
         for part in _JOINERS.split(text) if not text.isascii() else (text,):
             is_joiner = part in ("\u200c", "\u200d") and _takes_joiner(self._before)
@@ -75,7 +75,7 @@ class Flow:
         if piece == "\n":
             self._ends += 1
             return
-        if self._ends:  # line ends before and behind the text are nobody's
+        if self._ends:  # line ends before and after the text are dropped
             if self._begun:
                 yield "\n" * self._ends
             self._ends = self.column = 0
@@ -91,7 +91,7 @@ class Flow:
 
     def _blanks(self, piece: str) -> Iterator[str]:
         size = _TAB - (self.column - INDENT) % _TAB if piece == "\t" else len(piece)
-        size = max(0, min(size, self._room - self.column))  # blanks at the end of a row are not missed
+        size = max(0, min(size, self._room - self.column))  # blanks at the end of a row are dropped
         self.column, self._word = self.column + size, ""
         yield " " * size
 
@@ -124,7 +124,7 @@ class Flow:
 
     @property
     def _room(self) -> int:
-        """Sentences are read in columns; tables and code are looked at in full width."""
+        """The last usable column: prose is kept narrow, tables and code get the full width."""
         assert self._width is not None
         return self._width if self._line.startswith(("|", "    ", "\t")) else min(self._width, _PROSE)
 
@@ -135,7 +135,7 @@ class Flow:
 
 
 def _units(word: str) -> Iterator[str]:
-    """A word in the pieces between which a row may end: before and behind each wide character."""
+    """Split a word where a row may end: before and after each wide character."""
     unit = ""
     for char in word:
         size = cell_len(char)
@@ -147,5 +147,5 @@ def _units(word: str) -> Iterator[str]:
 
 
 def _takes_joiner(char: str) -> bool:
-    """Whether a joiner behind a character belongs to it: to a letter, its signs, an emoji."""
+    """Whether a joiner may follow a character: a letter, a combining mark or an emoji."""
     return not char.isascii() and unicodedata.category(char)[0] in "LMS"

@@ -1,4 +1,4 @@
-"""A calendar of usage: a column per week, a row per day of the week, darker the more was used."""
+"""A calendar of usage: a column per week, a row per day of the week, darker for more usage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAY = timedelta(days=1)
 
 
 def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) -> Iterator[Line]:
-    """Yield the lines of the terminal view of a report by day; `notes` stand behind it."""
+    """Yield the lines of the terminal view of a report by day; `notes` follow it."""
     yield title_line(report, view, "Usage by day")
     amount = amount_of(report.rows)
     rows = {day: row for row in report.rows if (day := _date(row.keys["day"])) is not None}
@@ -41,12 +41,12 @@ def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) 
 def _date(name: str) -> date | None:
     try:
         return date.fromisoformat(name)
-    except ValueError:  # it has no time
+    except ValueError:  # rows without a time have no date
         return None
 
 
 def _span(report: UsageReport, used: Mapping[date, UsageRow], view: View) -> tuple[date, date]:
-    """The first and the last day shown: those of the window, as far as it is past."""
+    """Return the first and the last day shown: those of the time window, up to today."""
     zone, window = resolve_zone(view.tz), report.window
     today = view.now.astimezone(zone).date()
     first, last = min(used), max(*used, today)
@@ -58,14 +58,14 @@ def _span(report: UsageReport, used: Mapping[date, UsageRow], view: View) -> tup
 
 
 def _levels(amounts: Mapping[date, int]) -> Mapping[date, int]:
-    """Each day's level: the days with usage are divided into quarters."""
+    """Return the level of each day, 0 to 3: the quarter of days with usage to which it belongs."""
     ordered = sorted(amounts.values())
     bounds = [ordered[(len(ordered) - 1) * quarter // 4] for quarter in (1, 2, 3)]
     return {day: sum(amount > bound for bound in bounds) for day, amount in amounts.items()}
 
 
 def _calendar(levels: Mapping[date, int], first: date, last: date, width: int) -> Iterator[Line]:
-    """Yield the months, then seven lines; where there is no room for all weeks the last ones stay."""
+    """Yield the months, then a line per weekday; where not all weeks fit, the last ones are shown."""
     monday = first - _DAY * first.weekday()
     weeks = [monday + _WEEK * n for n in range((last - monday).days // 7 + 1)]
     cells = 2 if _LABEL + 2 * len(weeks) <= width else 1
@@ -87,7 +87,7 @@ def _calendar(levels: Mapping[date, int], first: date, last: date, width: int) -
 
 
 def _months(weeks: Sequence[date], cells: int) -> str:
-    """The names of the months, each above the first week that begins in it, as far as they do not touch."""
+    """Return the names of the months, each above its first week, without those that would touch."""
     text = ""
     for index, week in enumerate(weeks):
         name, place = f"{week:%b}", index * cells
@@ -99,7 +99,7 @@ def _months(weeks: Sequence[date], cells: int) -> str:
 
 
 def _facts(report: UsageReport, used: Mapping[date, UsageRow], first: date, last: date, view: View) -> Iterator[Line]:
-    """Yield what the signs mean and what stands out."""
+    """Yield the legend, the busiest day and the runs of days."""
     days = f" more · {len(used)} of {counted((last - first).days + 1, 'day')} · total {_amount(report.totals)}"
     yield Line.of(("    less ", "secondary"), (_LEVELS, "heat"), (days, "secondary"))
     busiest = max(used, key=lambda day: (amount_of(used.values())(used[day]), day))
@@ -108,7 +108,7 @@ def _facts(report: UsageReport, used: Mapping[date, UsageRow], first: date, last
     longest = counted(max(count for _, count in runs), "day")
     parts = [f"busiest {words} ({_amount(used[busiest])})", f"longest run {longest}"]
     end, count = runs[-1]
-    if last - end <= _DAY:  # today may still come
+    if last - end <= _DAY:  # a run that ended yesterday can continue today
         parts.append(f"current run {counted(count, 'day')}")
     yield Line("    " + " · ".join(parts), "secondary")
 

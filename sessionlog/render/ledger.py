@@ -1,4 +1,4 @@
-"""How the ledger's own state looks: what it keeps and what it alone remembers, and what was found or done."""
+"""Lay out the state of the ledger, and the results of sync, rebuild, verify, backup and forget."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def render_summary(report: LedgerReport, view: View) -> Iterator[Line]:
 
 
 def render_synced(synced: Synced) -> str:
-    """Return what a sync did, in a sentence."""
+    """Return the sentence on a sync."""
     words = [f"{counted(synced.files, 'log')}: {synced.read:,} read"]
     words += [f"{synced.missing:,} gone since the last time"] if synced.missing else []
     words += [f"{synced.failed:,} could not be read"] if synced.failed else []
@@ -53,13 +53,13 @@ def render_synced(synced: Synced) -> str:
 
 
 def render_rebuilt(path: str, rebuilt: Rebuilt) -> str:
-    """Return what a rebuild did."""
+    """Return the lines on a rebuild."""
     lines = []
     if rebuilt.rescued is not None:
         saved = rebuilt.rescued
         lines.append(f"{path} was damaged: it is kept as {rebuilt.damaged}")
         brought = f"{counted(saved.records, 'record')} and {counted(saved.calls, 'tool call')}"
-        lines.append(f"brought from it: {brought} of {counted(saved.files, 'log')}")
+        lines.append(f"recovered from it: {brought} of {counted(saved.files, 'log')}")
         if saved.lost:
             lines.append(f"of {counted(saved.lost, 'log')} not everything could be read")
     text = "".join(f"{terminal(line)}\n" for line in lines)
@@ -67,27 +67,27 @@ def render_rebuilt(path: str, rebuilt: Rebuilt) -> str:
 
 
 def render_forgettable(found: Forgettable) -> str:
-    """Return what would be forgotten, in a sentence."""
+    """Return the sentence on what `forget` would delete."""
     what = f"{counted(found.records, 'record')}, {counted(found.sessions, 'session')}"
     return f"{counted(len(found.gone), 'log')} gone ({what})"
 
 
 def there_note(found: Forgettable) -> str:
-    """Say why logs that are there are not forgotten."""
+    """Return the sentence why existing logs are not forgotten."""
     logs, them = ("1 log that fits is", "it") if found.there == 1 else (f"{found.there:,} logs that fit are", "them")
     return f"{logs} still there and will not be forgotten: the next sync would read {them} again"
 
 
 def render_verified(verified: Verified) -> Iterator[Line]:
-    """Yield what was found: damage first, then one sentence that says whether a number depends on it."""
+    """Yield damage first, then differences, then the verdict."""
     for sentence in verified.broken:
         yield Line(f"✘ {one_line(sentence, 300)}", "failed")
     for path in verified.changed:
-        yield Line(f"✘ {one_line(path, 300)}: not what was kept of this log, which is gone", "failed")
+        yield Line(f"✘ {one_line(path, 300)}: the rows of this deleted log have changed", "failed")
     if verified.changed_count > len(verified.changed):
         yield Line(f"  … and {counted(verified.changed_count - len(verified.changed), 'log')} more", "note")
-    yield from _differences(verified.derived, verified.derived_count, "computed anew it is")
-    yield from _differences(verified.differences, verified.difference_count, "the logs say")
+    yield from _differences(verified.derived, verified.derived_count, "computed again it is")
+    yield from _differences(verified.differences, verified.difference_count, "the logs have")
     if verified.writing:
         yield Line(f"· {counted(verified.writing, 'session')} left out: their logs were being written to", "note")
     yield _verdict(verified)
@@ -96,9 +96,7 @@ def render_verified(verified: Verified) -> Iterator[Line]:
 def _differences(first: Sequence[Difference], count: int, theirs: str) -> Iterator[Line]:
     for one in first:
         name = one_line(f"{one.source}:{one.session}", 80)
-        yield Line(
-            f"✘ {name} {one.column}: the ledger says {_value(one.ledger)}, {theirs} {_value(one.logs)}", "failed"
-        )
+        yield Line(f"✘ {name} {one.column}: the ledger has {_value(one.ledger)}, {theirs} {_value(one.logs)}", "failed")
     if count > len(first):
         yield Line(f"  … and {counted(count - len(first), 'difference')} more", "note")
 
@@ -110,8 +108,8 @@ def _value(value: Any) -> str:
 def _verdict(verified: Verified) -> Line:
     sessions = counted(verified.compared, "session")
     if verified.is_whole:
-        return Line(f"{sessions} as in the logs: no difference")
-    return Line("the ledger is not right; `sessionlog ledger rebuild` reads all logs anew and keeps what it can")
+        return Line(f"{sessions} compared with the logs: no difference")
+    return Line("the ledger is not right; `sessionlog ledger rebuild` reads all logs again and keeps what it can")
 
 
 def synced_document(path: str, synced: Synced | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A line of a report: finished text in pieces, each with the name of its style.
 
-What a report looks like is decided with these, without a library; only a terminal's console turns them into colours
-(`console`), and for everybody else `plain` is the line.
+Reports are laid out as such lines, without a library. On a terminal `console` turns styles into colours; elsewhere
+`plain` is the line.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Line:
     """Text on one line.
 
     Attributes:
-        parts: Its pieces and their styles; an empty style is none.
-        no_wrap: Whether it is laid out already; else it may be wrapped.
+        parts: Pairs of text and style; "" is no style.
+        no_wrap: Whether it must not be wrapped.
     """
 
     __slots__ = ("no_wrap", "parts")
@@ -53,7 +53,7 @@ class Line:
             self.parts.append((text, style))
 
     def rstrip(self) -> None:
-        """Take away the blanks at the end."""
+        """Remove the blanks at the end."""
         while self.parts:
             text, style = self.parts.pop()
             if kept := text.rstrip():
@@ -61,7 +61,7 @@ class Line:
                 return
 
     def wrapped(self, width: int) -> list[Line]:
-        """Return the line in lines of at most `width` cells; one that is laid out comes back as it is."""
+        """Return the line in lines of at most `width` cells; one with `no_wrap` is returned as it is."""
         if self.no_wrap or cell_len(self.plain) <= width:
             return [self]
         lines = [Line(no_wrap=True)]
@@ -79,7 +79,7 @@ class Line:
 
 
 def _ends(text: str, width: int) -> Iterator[int]:
-    """Where lines end: between words, and in a word that is longer than a line."""
+    """Yield the offsets where lines end: between words, or within a word that is longer than a line."""
     used = 0
     for match in _WORD.finditer(text):
         word, place = match[0], match.start()
@@ -96,8 +96,8 @@ def _ends(text: str, width: int) -> Iterator[int]:
         used = cell_len(pieces[-1])
 
 
-def settle(lines: Iterable[Line], width: int) -> Iterator[Line]:
-    """Yield lines as they are shown: wrapped where they may be, and without blanks at any end."""
+def wrap_lines(lines: Iterable[Line], width: int) -> Iterator[Line]:
+    """Yield lines wrapped to `width` cells, without trailing blanks and without blank lines at the end."""
     blank: list[Line] = []
     for line in lines:
         for part in line.wrapped(width):

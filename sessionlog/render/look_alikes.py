@@ -1,11 +1,11 @@
-"""Look-alikes: what stands for a sign of ours where a terminal's encoding lacks it, one cell for one."""
+"""Replace signs that a terminal's encoding lacks by similar ASCII characters of the same width."""
 
 from __future__ import annotations
 
 import codecs
 
 ERRORS = "sessionlog.look_alike"
-"""The name of the error handler, for `str.encode` and `TextIOWrapper.reconfigure`."""
+"""The error handler's name, for `str.encode` and `TextIOWrapper.reconfigure`."""
 
 _SIGNS = {
     **dict.fromkeys("█▉▊▋▌▇", "#"), **dict.fromkeys("▍▎▏│┃┆├⋮", "|"), **dict.fromkeys("▁▂░…◌", "."),
@@ -19,7 +19,7 @@ _SIGNS = {
 
 
 def look_alike(error: UnicodeError) -> tuple[str, int]:
-    """Replace what cannot be encoded: signs of ours by their look-alikes, the rest by `?`."""
+    """Replace what cannot be encoded: known signs by their look-alikes, the rest by `?`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end

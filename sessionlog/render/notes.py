@@ -1,4 +1,4 @@
-"""Notes: the sentences that tables end with and that stand on stderr beside data, the same in both places."""
+"""Notes: sentences below tables; where the output is data they are printed on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _LONGEST = 44
 
 
 def damage_note(count: int, problems: Sequence[Problem]) -> str:
-    """Say how much was skipped, where the first of it is, and who shows it; what cannot be opened is not damaged."""
+    """Return the note on skipped damage: how much, where the first pieces are, and the command that lists it.
+
+    Logs that cannot be opened are not damaged: they have a note of their own.
+    """
     damaged = [problem for problem in problems if problem.kind != "unreadable"]
     count -= len(problems) - len(damaged)
     notes = [one_line(unreadable_note(problems), 1000)] if len(damaged) < len(problems) else []
@@ -30,22 +33,22 @@ def damage_note(count: int, problems: Sequence[Problem]) -> str:
 
 
 def limit_note(count: int, thing: str) -> str:
-    """Say how much a limit left out."""
+    """Return the note on rows that a limit left out."""
     return f"{counted(count, f'more {thing}')} (--limit)"
 
 
 def archived_note(count: int) -> str:
-    """Say how much comes from memory."""
+    """Return the note on sessions whose logs are gone."""
     gone = "is only remembered: its log is" if count == 1 else "are only remembered: their logs are"
     return f"{counted(count, 'session')} here {gone} gone (--live leaves out what is gone)"
 
 
 def _ending(text: str) -> str:
-    """A long name's end, where the line number is."""
+    """Return the end of a long name, which has the line number."""
     return text if len(text) <= _LONGEST else f"…{text[1 - _LONGEST :]}"
 
 
 def _place(problem: Problem) -> str:
-    """The end of a problem's `file:line`, enough to find it."""
+    """Return the file name and line of a problem."""
     name = os.path.basename(problem.path)
     return f"{name}:{problem.line}" if problem.line else name

@@ -1,7 +1,7 @@
-"""Numbers as a person reads them: short, aligned, and never more certain than they are.
+"""Format numbers for people: short, and never more certain than they are.
 
-JSON and CSV carry the exact values; nothing else here is parsed back or added up. What is unknown is a dash and never
-0, and a rounded edge says so: 99.97 % is `>99 %`, a cost below the last digit `<$0.000001`.
+Formatted numbers are never parsed or added up: JSON and CSV have the exact values. An unknown value is a dash and never
+0. Rounding never reaches a limit: 99.97 % is `>99 %`, a cost below the last digit `<$0.000001`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from sessionlog.render.currency import currency
 
 UNKNOWN = "\N{EN DASH}"
-"""What stands where there is no number."""
+"""The text of an unknown value."""
 
 _COUNT_UNITS = ("", "k", "M", "G", "T", "P", "E")
 # Wide enough for the digits of any float.
@@ -21,24 +21,24 @@ _SIZE_UNITS = (" B", " kB", " MB", " GB", " TB", " PB", " EB")
 
 
 def exact(value: object) -> str:
-    """A cell of CSV: the number with all its digits, a truth in lower case, nothing for what is unknown."""
+    """Format a CSV cell: a number with all digits, `true` or `false`, "" for None."""
     if value is None:
         return ""
     return repr(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def human_count(count: int) -> str:
-    """A count in at most seven characters: `812`, `14.1k`, `402.1M`; exact below 1000, then one decimal."""
+    """Format a count in at most seven characters: `812`, `14.1k`, `402.1M`; exact below 1000, then one decimal."""
     return _scaled(count, _COUNT_UNITS)
 
 
 def size(count: int) -> str:
-    """A number of bytes: `812 B`, `14.1 kB`, `1.2 MB`, in steps of 1000."""
+    """Format a number of bytes: `812 B`, `14.1 kB`, `1.2 MB`, in steps of 1000."""
     return _scaled(count, _SIZE_UNITS)
 
 
 def cost_text(amount: float | None, *, estimated: bool = False) -> str:
-    """An amount of US dollars, in the user's currency: `$412.07`, `€1,234.50`, `~$0.61` where estimated.
+    """Format US dollars in the user's currency: `$412.07`, `€1,234.50`, `~$0.61` where estimated.
 
     Small amounts keep two significant digits, up to the sixth decimal: `$0.031`, `$0.0019`.
     """
@@ -58,13 +58,13 @@ def cost_text(amount: float | None, *, estimated: bool = False) -> str:
 
 
 def price_text(price: float) -> str:
-    """A price in US dollars, with all its digits up to the sixth decimal: `$1.25`, `$0.125`."""
+    """Format a price in US dollars with up to six decimals: `$1.25`, `$0.125`."""
     whole, _, fraction = f"{price:.6f}".rstrip("0").partition(".")
     return f"${whole}.{fraction:0<2}"
 
 
 def percent(rate: float | None) -> str:
-    """A rate as whole percent, `97 %`; `0 %` and `100 %` only when they are exact, else `<1 %`, `>99 %`, `>100 %`."""
+    """Format a rate as whole percent: `97 %`; `0 %` and `100 %` only if exact, else `<1 %`, `>99 %`, `>100 %`."""
     if rate is None or not math.isfinite(rate * 100):
         return UNKNOWN
     if rate < 0:
@@ -78,14 +78,14 @@ def percent(rate: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """A speed or mean with one decimal: `58.1`, `1,234.5`."""
+    """Format a speed or mean with one decimal: `58.1`, `1,234.5`."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     return f"{value:,.1f}"
 
 
 def duration(milliseconds: float | None) -> str:
-    """A time span in its two largest units: `12 ms`, `4.2 s`, `12m 04s`, `1h 02m`, `3d 4h`."""
+    """Format a time span in its two largest units: `12 ms`, `4.2 s`, `12m 04s`, `1h 02m`, `3d 4h`."""
     if milliseconds is None or not math.isfinite(milliseconds):
         return UNKNOWN
     if milliseconds < 0:

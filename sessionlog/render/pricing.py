@@ -1,4 +1,4 @@
-"""How prices look: what applies to a model, where it comes from, and what to write to set one's own."""
+"""Lay out a price: the rates of a model and their source, or how to configure a missing one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LABELS = dict(zip(PRICES, ("input", "output", "cache read", "cache write", "cac
 
 
 def render_price(info: PriceInfo) -> str:
-    """Return what a model costs, per million tokens."""
+    """Return a model's price, in USD per million tokens."""
     lines = [terminal(_title(info)), f"  {terminal(info.source)}"]
     if info.valid_from:
         lines.append(f"  since {info.valid_from}")
@@ -28,7 +28,7 @@ def render_price(info: PriceInfo) -> str:
 
 
 def _title(info: PriceInfo) -> str:
-    """The provider and the model; the key of an own price may name the provider already."""
+    """Return provider and model; the key of a configured price may name the provider already."""
     is_own = info.source == f"your price {info.model!r}"
     if is_own and info.model.lower().startswith(f"{info.provider.lower()}/"):
         return info.model
@@ -46,12 +46,12 @@ def render_no_price(provider: str, model: str, config_path: str) -> str:
     """Return why there is no price and how to set one."""
     name = terminal(f"{provider}/{model}".strip("/"))
     return (
-        f"{name} has no price: it is not in the list, or its provider is a model server of your own.\n"
-        f"Set one in {terminal(config_path)} (USD per million tokens; 0 says that it is free):\n\n"
+        f"{name} has no price: it is not in the list, or its provider is your own model server.\n"
+        f"Set one in {terminal(config_path)} (USD per million tokens; 0 means that it is free):\n\n"
         f"[prices.{_toml_key(provider, model)}]\ninput = 0\noutput = 0\n"
     )
 
 
 def _toml_key(provider: str, model: str) -> str:
-    """The quoted key; a JSON string is a TOML string, and its escapes are the terminal's too."""
+    """Return the quoted key: a JSON string is also a TOML string, and has no control characters."""
     return terminal(json.dumps(f"{provider}/{model}".strip("/"), ensure_ascii=False))

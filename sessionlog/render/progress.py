@@ -1,4 +1,4 @@
-"""The bar of a long scan, on stderr, gone when it is done."""
+"""The progress bar of a long scan: on stderr, removed when the scan is done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sessionlog.render.console import make_console
 
 
 class ScanBar:
-    """A bar from the first look to the last file."""
+    """A progress bar that counts scanned files."""
 
     def __init__(self, total: int) -> None:
         columns = (TextColumn("reading logs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -17,9 +17,9 @@ class ScanBar:
         self._progress.start()
 
     def advance(self, done: int) -> None:
-        """Show that so many files are done."""
+        """Show the number of files that are done."""
         self._progress.update(self._task, completed=done)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._progress.stop()

@@ -1,7 +1,7 @@
-"""How reports look: one writer per format, which serves every report by its columns.
+"""Lay out any report by its columns: one function per format.
 
-A table begins with the report's title, has a line of totals where rows add up, and ends with what must be said beside
-it. Markdown is the same table in its short form; CSV and JSON have every column with exact numbers.
+A table begins with the report's title, has a line of totals where rows add up, and ends with notes. Markdown has the
+table without its rarest columns; CSV and JSON have every column with exact numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sessionlog.render.numbers import UNKNOWN, cost_text, duration, exact, human
 from sessionlog.render.table import Cell, Column, FittedTable, fit_table, is_empty
 from sessionlog.render.times import home_path, stamp
 
-TYPE_CHECKING = False  # what makes the reports costs a start 80 ms
+TYPE_CHECKING = False  # importing the reports takes 80 ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
@@ -39,19 +39,19 @@ _ROOMY = 100
 _NOTE = 1000
 _MONEY = ("usd", "whole_usd", "list_usd", "amount")
 _MARKDOWN_RANK = 8
-"""Columns that a narrower table would hide first are left out of Markdown."""
+"""The highest rank of columns in Markdown; those above it are the first that a narrow table hides."""
 
 _TEXTS = ("text", "texts", "sentences", "time", "day", "days", "flag")
 
 
 class View:
-    """Where a report is shown, and to whom.
+    """Settings of a report's layout.
 
     Attributes:
         width: Columns of the terminal.
-        tz: Whose days and hours.
-        now: The present.
-        wide: Whether all columns are shown, whatever the width.
+        tz: The time zone of days and hours.
+        now: The current time.
+        wide: Whether all columns are shown, regardless of the width.
         home: The home folder, which tables shorten to `~`.
     """
 
@@ -66,7 +66,7 @@ class View:
 
 
 def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iterator[Line]:
-    """Yield the lines of the terminal view; `notes` stand first below the table."""
+    """Yield the lines of the terminal view; `notes` follow the table, before the report's own notes."""
     yield title_line(report, view)
     if not report.rows:
         yield from closing_notes(report)
@@ -111,15 +111,15 @@ def render_markdown(report: Report, view: View) -> str:
 
 
 def title_line(report: Report, view: View, title: str = "") -> Line:
-    """Return a report's first line: its title, or another one, the time, and how much there is."""
+    """Return a report's first line: its title (or `title`), the time window, and its summary."""
     span = f" · {describe_window(report.window, view.tz, now=view.now)}" if report.is_timed else ""
     return Line.of((title or report.title, "title"), f"{span} · {report.summary}")
 
 
 def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterable[str] | None = None) -> Iterator[Line]:
-    """Yield what the marks mean, what was skipped for damage, what a limit left out, and columns without room.
+    """Yield the notes on marks, the currency, skipped damage, rows beyond a limit, and hidden columns.
 
-    A layout of its own may have other marks than the report's table, and gives their `footnotes`.
+    `footnotes` explain the marks; a layout with other marks than the report's table passes its own.
     """
     for sentence in report.footnotes() if footnotes is None else footnotes:
         yield Line(one_line(sentence, _NOTE), "note")
@@ -134,7 +134,7 @@ def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterabl
 
 
 def heading_notes(columns: Iterable[data.Column], table: FittedTable) -> Iterator[Line]:
-    """Yield what the headings of a table mean, as far as that has to be explained; equal meanings once."""
+    """Yield the explanations of a table's headings; headings with equal explanations share a line."""
     titles: dict[str, list[str]] = {}
     for column in columns:
         if column.note and column.label in table.shown:
@@ -150,14 +150,14 @@ def table_columns(report: Report) -> list[data.Column]:
 
 
 def key_text(key: str, value: str, view: View) -> str:
-    """Return the value of a group key as tables show it: periods in words, projects below the home folder."""
+    """Return the value of a group key as tables show it: periods in words, projects with `~` for the home folder."""
     if key in PERIOD_KEYS:
         return period_words(key, value, resolve_zone(view.tz), this_year=view.now.year)
     return one_line(home_path(value, view.home) if key == "project" else value, _KEY_WIDTH)
 
 
 def heading(column: data.Column) -> Column:
-    """Return a column as a table lays it out."""
+    """Return the table column of a report's column."""
     return Column(
         title=column.title or "", name=column.label, rank=column.rank, right=column.unit not in _TEXTS,
         least=column.least,
@@ -165,7 +165,7 @@ def heading(column: data.Column) -> Column:
 
 
 def cell(column: data.Column, row: Any, view: View) -> Cell:
-    """Return the finished text of a column in a row."""
+    """Return the cell of a column in a row."""
     value = column.shown(row)
     if column.unit in ("usd", "whole_usd"):
         partial = row.cost_is_partial and column.unit == "usd"
@@ -179,7 +179,7 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
 
 
 def _share(value: float, view: View) -> str:
-    """A share of 1, behind a bar where there is room."""
+    """Format a rate, behind a bar on a wide terminal."""
     text = percent(value)
     if view.width < _ROOMY:
         return text
@@ -204,7 +204,7 @@ _WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
     "days": lambda value, _: counted(value, "day"),
     "flag": lambda value, _: "yes" if value else "",
 }
-"""Unit → how a value that is known is written in a table."""
+"""Unit → formatter of known values in a table."""
 
 
 def _keys(report: Report, row: Any, view: View) -> list[Cell]:
@@ -223,7 +223,7 @@ def _total_keys(report: Report, word: str) -> list[str]:
 
 
 def _exact(column: data.Column, row: Any) -> object:
-    """A value of CSV: lists are joined."""
+    """Return a value for CSV; lists are joined."""
     value = column.data(row)
     if column.unit == "objects":
         return json.dumps(value)
@@ -236,27 +236,22 @@ def _markdown(column: data.Column, row: Any, view: View) -> str:
 
 
 def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:
-    """A cost in US dollars: `~` for a part that is estimated, `+` for a part that has no price.
+    """Return the cell of a cost in US dollars: `~` for a part that is estimated, `+` for a part without a price.
 
-    Known money is never hidden by unknown.
+    An unknown part never hides the known amount.
     """
     more = "+" if partial and amount is not None else ""
     return Cell(text=cost_text(amount, estimated=estimated) + more, style="estimated" if estimated else "")
 
 
-def count_cell(count: int, style: str = "") -> Cell:
-    """A count; 0 has no style."""
-    return Cell(text=human_count(count), style=style if count else "")
-
-
 def first_model(models: Sequence[str]) -> str:
-    """The first of several models, and how many more there are."""
+    """Return the first of several models, and the number of others."""
     more = f" +{len(models) - 1}" if len(models) > 1 else ""
     return one_line(models[0] if models else "", _NAME) + more
 
 
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return CSV: exact numbers, and texts that no spreadsheet computes."""
+    """Return CSV: exact numbers, and texts escaped for spreadsheets."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in ([*header], *rows):

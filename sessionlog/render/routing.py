@@ -1,7 +1,7 @@
-"""How routing quality looks: each figure with a bar and one plain sentence, then where people and router part.
+"""Lay out routing quality: each figure with a bar and a sentence, then where people disagree with the router.
 
-The reader did not write the router. So a rate is never alone (`393 of 412 sessions …`), kinds of prompt are words, and
-a section stands there only when it has something to say. Names came from logs: they are escaped here.
+Readers may not know the router: each rate comes with its counts (`393 of 412 sessions …`), kinds of prompts are spelled
+out, and empty sections are omitted. Names come from logs and are escaped here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from sessionlog.render.escape import one_line
 from sessionlog.render.numbers import percent
 
 LISTED = 10
-"""Lines of a section; what is beyond them is only counted."""
+"""The most lines of a section; further ones are only counted."""
 
 _BESIDE = 120
-"""From this width on sentences stand beside their figures, below it under them."""
+"""The width from which sentences stand beside their figures; on a narrower terminal they stand below."""
 _INDENT, _LABEL, _FIGURE, _GAP = 2, 18, 6, 2
 _NAME = 48
 _HEADING = 28
-"""Columns that a kind of prompt should have; where the numbers leave less, outcomes become words."""
+"""The least columns of a kind of prompt; where the numbers leave less, one column names the outcomes in words."""
 _BUCKET = re.compile(r"tokens=(\w+),tools=(yes|no),reasoning=(.*)", re.DOTALL)
 _SIZE_WORDS = {"xlarge": "very large", "unknown": "unsized"}
 _USUAL = ("stalled", "failed")
@@ -58,7 +58,7 @@ def render_routing_quality(
 
 
 def bucket_words(bucket: str) -> str:
-    """Say a prompt feature bucket in words: `large prompts with tools, high reasoning`."""
+    """Return a prompt feature bucket in words: `large prompts with tools, high reasoning`."""
     match = _BUCKET.fullmatch(bucket)
     if match is None:
         return one_line(bucket, _NAME)
@@ -81,7 +81,7 @@ def _figures(scan: RoutingQualityScan, *, beside: bool) -> Iterator[RenderableTy
 
 
 def _explained(scan: RoutingQualityScan) -> Iterator[tuple[str, str, str, str]]:
-    """Label, bar, figure, and in one sentence what the figure means."""
+    """Yield (label, bar, figure, sentence) of each figure."""
     rate, sessions = scan.auto_acceptance_rate, counted(scan.total_requests, "session")
     meaning = f"{scan.accepted_requests:,} of {sessions} ran as the router chose"
     yield "auto accepted", bar(rate), percent(rate), meaning
@@ -118,7 +118,7 @@ def _sections(scan: RoutingQualityScan, width: int) -> Iterator[RenderableType]:
 
 
 def _pins(scan: RoutingQualityScan, width: int) -> RenderableType:
-    """One table of two parts, so that their columns align: where people disagree, and where they agree."""
+    """Return one table of two parts: where people disagree, and where they agree. The columns align."""
     buckets = scan.override_class_breakdown
     parts = {
         "WHERE PEOPLE DISAGREE": [bucket for bucket in buckets if not bucket.match],
@@ -147,7 +147,7 @@ def _pins(scan: RoutingQualityScan, width: int) -> RenderableType:
 
 
 def _outcome_columns(buckets: Sequence[OverrideClassBucket], width: int) -> list[str]:
-    """Stalled and failed always, cancelled and unknown where some session ended so; none where they do not fit."""
+    """Return the outcomes with a column: the usual ones and those that occur; none where they do not fit."""
     columns = [outcome for outcome in OUTCOMES[1:] if outcome in _USUAL or any(_ended(one, outcome) for one in buckets)]
     needed = sum(len(head) + _GAP for head in ("provider", "COUNT", "100 %", *columns))
     return columns if _HEADING + needed <= width else []
@@ -167,7 +167,7 @@ def _notes(scan: RoutingQualityScan) -> Iterator[str]:
     yield "OK: successes among the known outcomes · stalled: stopped by a limit or budget"
     unsized = [one.prompt_feature_bucket.startswith("tokens=unknown,") for one in scan.override_class_breakdown]
     if any(unsized):
-        yield "unsized: the log does not say how long the prompt was"
+        yield "unsized: the log does not give the prompt's length"
     if not all(unsized):
         yield "prompts by tokens: tiny < 1k, small < 4k, medium < 16k, large < 64k"
 

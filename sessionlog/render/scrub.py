@@ -1,4 +1,4 @@
-"""How a search for secrets looks: how many of which kind, then where; never the secret itself."""
+"""Lay out a search for secrets: counts by kind, then places; never the secret itself."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _TABLE = (
 
 
 def what_rules_find() -> Mapping[str, str]:
-    """Rule id → what it is a secret of."""
+    """Return rule id → the kind of secret it finds."""
     return {rule.id: rule.what for rule in (*RULES, *NAMED)}
 
 
 def render_scrub(results: Sequence[FileScrub], *, width: int, home: str = "", folder: str = "") -> Iterator[Line]:
-    """Yield the lines; `folder` is where copies were written."""
+    """Yield the lines; `folder` is where copies were written, "" for none."""
     counts, in_files = Counter[str](), Counter[str]()
     for result in results:
         counts.update(result.counts)
@@ -67,7 +67,7 @@ def render_scrub(results: Sequence[FileScrub], *, width: int, home: str = "", fo
     if folder:
         copied = sum(bool(result.copy) for result in results)
         where = one_line(home_path(folder, home), 200)
-        yield Line(f"{counted(copied, 'file')} copied to {where} without them; the originals are as they were", "note")
+        yield Line(f"{counted(copied, 'file')} copied to {where} without them; the originals are unchanged", "note")
     elif total:
         yield Line("--write DIR writes copies without them; revoke what was found", "note")
 

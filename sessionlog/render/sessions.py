@@ -1,7 +1,7 @@
-"""How the list of sessions looks: a day's heading, then one line a session, newest first.
+"""Lay out the list of sessions: a heading per day, then a line per session, newest first.
 
-As a tree, forks are below their parents within each day, with branches before their time. A parent of another day, or
-one that is not in the list, is named above them: days keep their sums, and no fork loses where it came from.
+As a tree, forks are below their parents within each day, with branch lines before their time. A parent of another day,
+or one that is not in the list, is named above its forks, so that each day keeps its own sum.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
 from sessionlog.sources.record import UNKNOWN as MISSING
-from sessionlog.transcript.seen import shared
+from sessionlog.transcript.seen import common_length
 
 MARKS: Mapping[str, tuple[str, str]] = {
     "success": ("✔", "cached"),
@@ -39,14 +39,14 @@ MARKS: Mapping[str, tuple[str, str]] = {
 }
 _FAILED = ("✘", "failed")
 
-_TYPED = 7
-"""Characters of an id that are shown at least, and one."""
+_LEAST_ID = 7
+"""The least characters of a shortened id, without the one that distinguishes it."""
 
-_WHOLE = 16  # an id of no more is not cut
+_WHOLE_ID = 16  # ids up to this length are not shortened
 
 
 def render_sessions(found: SessionList, view: View, *, tree: bool = False) -> Iterator[Line]:
-    """Yield the lines of the terminal view; `tree` with forks below their parents."""
+    """Yield the lines of the terminal view; `tree` puts forks below their parents."""
     tz, now = view.tz, view.now
     if not found.rows:
         yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}")
@@ -84,7 +84,7 @@ def _known(found: SessionList) -> dict[Key, SessionSummary]:
 
 
 def _elsewhere(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: datetime) -> Line:
-    """The line of a parent that is not in this day's list: its name, and what else is known of it."""
+    """Return the line of a parent that is not listed on this day: its id, and its time and prompt if known."""
     session = known.get(key)
     words = [one_line(key[1], 60)]
     if session is None:
@@ -96,7 +96,7 @@ def _elsewhere(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: date
 
 
 def _branch(branch: Branch, generations: int) -> str:
-    """The lines before a fork; a generation that has no place of its own is below the last that has one."""
+    """Return the branch lines before a fork, at most `generations` deep; deeper forks are marked with `⋮`."""
     lasts = branch.lasts[:generations]
     above = "".join("  " if last else "│ " for last in lasts[:-1])
     sign = "⋮" if branch.depth > generations else "└" if lasts and lasts[-1] else "├"
@@ -104,11 +104,11 @@ def _branch(branch: Branch, generations: int) -> str:
 
 
 def _short_ids(sessions: Iterable[SessionSummary]) -> dict[str, str]:
-    """As much of the end of each id as tells it from all others: that can be typed instead of it."""
+    """Return id → the shortest end that is unique among these sessions; commands take it as the id."""
     ids = sorted({session.session[::-1] for session in sessions})
-    alike = [0, *(shared(*pair) for pair in pairwise(ids)), 0]
-    ends = (one[: max(_TYPED, *pair) + 1] for one, pair in zip(ids, pairwise(alike), strict=True))
-    return {one[::-1]: (one if len(one) <= _WHOLE else end)[::-1] for one, end in zip(ids, ends, strict=True)}
+    alike = [0, *(common_length(*pair) for pair in pairwise(ids)), 0]
+    ends = (one[: max(_LEAST_ID, *pair) + 1] for one, pair in zip(ids, pairwise(alike), strict=True))
+    return {one[::-1]: (one if len(one) <= _WHOLE_ID else end)[::-1] for one, end in zip(ids, ends, strict=True)}
 
 
 def _heading_of(column: data.Column, *, tree: bool) -> Column:
@@ -118,7 +118,7 @@ def _heading_of(column: data.Column, *, tree: bool) -> Column:
     elif column.name == "status":
         made.title = ""
     elif column.name == "session" and tree:
-        made.rank = 0  # what can be resumed, compared and replayed
+        made.rank = 0  # other commands take the id
     return made
 
 
@@ -143,7 +143,7 @@ def _row(
 
 
 def _project(folder: str, view: View) -> str:
-    """A project's folder; where there may be no room for all of it the end, which tells projects apart."""
+    """Return a project's folder: its whole path if `wide`, else its last part."""
     if folder == MISSING:
         return ""
     path = home_path(folder, view.home)
@@ -151,7 +151,7 @@ def _project(folder: str, view: View) -> str:
 
 
 def _more(sessions: Sequence[SessionSummary]) -> str:
-    """The mark beside money that is not all of it."""
+    """Return the mark of an incomplete cost."""
     is_known = any(session.cost_nano is not None for session in sessions)
     return "+" if is_known and any(session.cost_is_partial for session in sessions) else ""
 
@@ -161,12 +161,12 @@ def _day(session: SessionSummary, tz: str) -> str:
 
 
 def _rest_of_day(found: SessionList, day: str, tz: str) -> Iterator[SessionSummary]:
-    """What a limit left out of a day: it cuts the list at its old end, so that the rest follows at once."""
+    """Yield the sessions of the last listed day that a limit left out: it cuts the list at its old end."""
     return takewhile(lambda session: _day(session, tz) == day, found.left_out)
 
 
 def _day_line(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Line:
-    """A day with the sum of all its sessions, also of those that a limit left out."""
+    """Return the heading of a day with the sum of all its sessions, including those that a limit left out."""
     start = sessions[0].start_ns
     title = "NO TIME" if start is None else day_title(start, resolve_zone(tz), now=now)
     costs = [session.cost_nano for session in sessions if session.cost_nano is not None]

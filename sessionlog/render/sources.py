@@ -1,4 +1,4 @@
-"""How the list of agents looks: those with logs as a table, then where each was looked for, then what is wrong."""
+"""Lay out the list of agents: a table of those with logs, then the searched folders, then warnings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def render_sources(report: SourceReport, view: View) -> Iterator[Line]:
 
 
 def _places(source: FoundSource, longest: int, width: int, home: str) -> Iterator[Line]:
-    """The places that are there, as many on a line as fit; those that are not only when none is."""
+    """Yield the existing folders of an agent, as many on a line as fit; all searched ones if none exists."""
     there = source.found_places
     shown = [one_line(home_path(path, home), 120) for path in there or [path for path, _ in source.places]]
     style = "" if there else "note"

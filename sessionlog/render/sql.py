@@ -1,6 +1,6 @@
-"""How an answer of SQL looks: exact values in every form, whatever is in them.
+"""Lay out the result of a SQL query: exact values in every format.
 
-Nothing is rounded or shortened but what a terminal's width cuts; BLOBs are shown as SQL writes them, `X'00FF'`.
+Values are shortened only to fit a terminal, and never rounded; BLOBs are written as in SQL, `X'00FF'`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WIDEST = 400
 
 
 def render_answer(answer: Answer, *, width: int, wide: bool = False) -> Iterator[Line]:
-    """Yield the lines of the table; the last columns are left out where all of them do not fit."""
+    """Yield the lines of the table; the last columns are hidden where not all of them fit."""
     rows = [[Cell(text=_text(value), style="note" if value is None else "") for value in row] for row in answer.rows]
     columns = [
         Column(
@@ -41,7 +41,7 @@ def render_answer(answer: Answer, *, width: int, wide: bool = False) -> Iterator
     yield from fit_table(columns[:shown], [row[:shown] for row in rows], width=width, wide=wide).lines
     if answer.more:
         yield Line(
-            f"only the first {counted(len(rows), 'row')}: --csv and --json have all, LIMIT says how many", "note"
+            f"only the first {counted(len(rows), 'row')}: --csv and --json have all, LIMIT sets the number", "note"
         )
     if shown < len(columns):
         hidden = ", ".join(one_line(column.name, 40) for column in columns[shown:])
@@ -49,7 +49,7 @@ def render_answer(answer: Answer, *, width: int, wide: bool = False) -> Iterator
 
 
 def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> int:
-    """How many columns fit, from the left; the first always does."""
+    """Return the number of columns that fit, counted from the left; at least 1."""
     used = -GAP
     for index, column in enumerate(columns):
         natural = max([cell_len(column.title), *(cell_len(row[index].text) for row in rows)])
@@ -77,14 +77,14 @@ def _plain(value: Any) -> str:
 
 
 def render_answer_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield the answer as CSV, row by row; NULL is an empty cell."""
+    """Yield the result as CSV, row by row; NULL is an empty cell."""
     yield csv_text(columns, ())
     for row in rows:
         yield csv_text([_plain(value) if isinstance(value, bytes) else value for value in row], ())
 
 
 def render_answer_markdown(answer: Answer) -> str:
-    """Return the answer as a Markdown table."""
+    """Return the result as a Markdown table."""
     marks = ["---:" if _is_number(answer.rows, index) else "---" for index in range(len(answer.columns))]
     lines = [f"| {' | '.join(map(markdown_cell, answer.columns))} |", f"|{'|'.join(marks)}|"]
     for row in answer.rows:
@@ -99,7 +99,7 @@ def answer_document(columns: Sequence[str]) -> dict[str, Any]:
 
 
 def row_document(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
-    """Return a row of the JSON document: an object; what JSON has no number for is null."""
+    """Return a row of the JSON document: an object; infinities and NaN are null."""
     return dict(zip(columns, map(_json, row), strict=True))
 
 
@@ -110,7 +110,7 @@ def _json(value: Any) -> Any:
 
 
 def render_views(width: int) -> Iterator[Line]:
-    """Yield the views with their columns, and what each is."""
+    """Yield the views and their columns, each with its description."""
     longest = max(len(name) for view in VIEWS for name in view.column_names)
     for view in VIEWS:
         yield Line.of((view.name, "title"), f"  {view.says}")

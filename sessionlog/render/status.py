@@ -1,4 +1,4 @@
-"""How a status looks: the session, its tokens and cost, what fills its context, what is left, and what is usual."""
+"""Lay out a status: the session, its tokens and cost, its context window, its budgets, and typical sessions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _NAME = 40
 _ID, _PROJECT = 80, 200
 _LEAST = 12
 _BAR, _SHORT_BAR, _ROOMY = 16, 8, 110
-"""Cells of a budget's bar, fewer where the terminal has not got as many columns."""
+"""Cells of a budget's bar, on a wide and on a narrow terminal, and the columns from which a terminal is wide."""
 
 _CONTEXT_BAR = 30
 _FEW = 5
 _LONG = 400
 _WORDS = {"unfinished": "warn", "failed": "exceeded"}
-"""What a style says, for those who do not see it."""
+"""A style's meaning in words, since colours may not be visible."""
 
 _USED = (
     Column(title="USED", name="part", right=False),
@@ -113,12 +113,12 @@ def _title(document: Mapping[str, Any], tz: str, now: datetime, home: str, width
         time_ns = parse_time(session[place])
         facts += [] if time_ns is None else [f"{word} {stamp(time_ns, resolve_zone(tz), now=now)}"]
     facts += ["archived: its log is gone"] if session["archived"] else []
-    said = " · ".join(facts)
-    yield Line(" · ".join([*_fitted(parts, width - cell_len(said) - 3 * len(parts)), *facts]), "secondary")
+    fact_text = " · ".join(facts)
+    yield Line(" · ".join([*_fitted(parts, width - cell_len(fact_text) - 3 * len(parts)), *facts]), "secondary")
 
 
 def _fitted(texts: Sequence[str], width: int) -> list[str]:
-    """Texts that take no more columns together: the longest ones lose their middle, down to what can be recognised."""
+    """Shorten texts to `width` cells in total: the longest lose their middle, down to `_LEAST` cells each."""
     fitted = list(texts)
     while sum(map(cell_len, fitted)) > width:
         longest = max(range(len(fitted)), key=lambda index: cell_len(fitted[index]), default=None)
@@ -168,16 +168,16 @@ def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime, width: 
     resets_ns = parse_time(entry["resetsAt"])
     resets = UNKNOWN if resets_ns is None else stamp(resets_ns, resolve_zone(tz), now=now)
     drawn = bar(None if share is None else min(share, 100) / 100, _BAR if width >= _ROOMY else _SHORT_BAR)
-    told = entry["unit"] == "percent"
+    is_percent = entry["unit"] == "percent"
     estimate = "~" if entry.get("estimated") else ""
     return [
         Cell(text=budget_name(name, entry)),
         Cell(text=drawn.rstrip(), style=style),
         Cell(
-            text="" if told else f"{estimate}{_amount(entry, 'used', with_unit=True)}{at_least(entry)}",
+            text="" if is_percent else f"{estimate}{_amount(entry, 'used', with_unit=True)}{at_least(entry)}",
             style="unfinished" if entry.get("unknown") else "estimated" if estimate else "",
         ),
-        Cell(text="" if told else _amount(entry, "limit")),
+        Cell(text="" if is_percent else _amount(entry, "limit")),
         Cell(text=_amount(entry, "left"), style=style),
         Cell(text=UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
         Cell(text=_WORDS.get(style, ""), style=style),
@@ -220,7 +220,7 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
         yield _note("~ estimated from the price list")
     unpriced = any(entry.get("unpricedRequests") for entry in budgets.values())
     if unpriced or any(part["costIsPartial"] for part in usage):
-        yield _note("+ at least: a part of it has no price; `sessionlog pricing MODEL` says why")
+        yield _note("+ at least: a part of it has no price; `sessionlog pricing MODEL` explains why")
     if "usage.budgets" in why:
         yield Line(f"budgets: {one_line(why['usage.budgets'], _LONG)}", "unfinished")
     elif not budgets:
@@ -246,12 +246,12 @@ def _note(text: str) -> Line:
 
 
 def _gaps(budgets: Mapping[str, Any]) -> Iterator[Line]:
-    """Say of which budgets not all is known, and why, as `sessionlog budget` does; one reason is said once."""
+    """Yield a line for each reason why amounts are incomplete, with the names of its budgets."""
     own = {name: entry["unknown"] for name, entry in budgets.items() if "unknown" in entry}
-    whose: dict[str, list[str]] = {}
+    names_by_gap: dict[str, list[str]] = {}
     for name, gaps in own.items():
         for gap in gaps:
-            whose.setdefault(gap, []).append(one_line(name, _NAME))
-    for gap, names in whose.items():
+            names_by_gap.setdefault(gap, []).append(one_line(name, _NAME))
+    for gap, names in names_by_gap.items():
         of = "" if len(names) == len(own) else f" of {', '.join(names)}"
         yield Line(f"not all is known{of}: {one_line(gap, _LONG)}", "unfinished")

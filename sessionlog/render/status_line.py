@@ -1,9 +1,9 @@
-"""How a status looks on one line, for the bottom of an agent's screen.
+"""Lay out a status on one line, for the bottom of an agent's screen.
 
     opus-4-5 · ctx 74 % · $4.10 session · $31.20 today · 5h ▓▓▓▓▓▓░░ 72 % until 12:10
 
-What is not known is left out; `~` marks what is estimated, `+` that a part of it is not known. It is asked for
-after every step of an agent, so nothing is imported for it that the line at hand does not need.
+Unknown parts are omitted; `~` marks an estimate, `+` an amount of which a part is unknown. Agents run it after every
+step, so it imports only what the current line needs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
     _Piece = tuple[int, str, str, str]
-    """How soon it is left out, what stands before it, its text, and its style."""
+    """Rank (the highest is dropped first), separator before it, text, style."""
 
 _CONTEXT, _MODEL, _SESSION, _REMARK, _TODAY, _UNTIL = range(1, 7)
-"""The pieces but the budget, which stays: the last is left out first."""
+"""Ranks of the pieces; the budget has 0 and is never dropped."""
 
 CELLS = 8
 _LEAST_USUAL = 0.1
@@ -48,10 +48,10 @@ def status_line(
 
     Args:
         document: A status (see `analytics.status`).
-        now_ns: The present.
-        zone: Whose clock; None for the machine's.
-        remark: What to say at the end.
-        width: The columns there are, for which the least important pieces are left out; None for as many as it takes.
+        now_ns: The current time.
+        zone: The zone of times; None for the machine's.
+        remark: A text at the end.
+        width: The columns to fit, by dropping the least important pieces; None drops none.
     """
     pieces = [*_pieces(document, now_ns, zone), *([(_REMARK, " · ", remark, "note")] if remark else ())]
     if all(piece[0] == _REMARK for piece in pieces):
@@ -65,13 +65,13 @@ def status_line(
 
 
 def line_width(stream: IO[str]) -> int | None:
-    """Return the columns that a line may take: `$COLUMNS`, else the terminal's; None where nobody says."""
+    """Return the columns that a line may take: `$COLUMNS`, else the terminal's; None where neither is known."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal():
         return int(columns) or None
     try:
         return os.get_terminal_size(stream.fileno()).columns or None
-    except (OSError, ValueError, AttributeError):  # it is no terminal, or closed
+    except (OSError, ValueError, AttributeError):  # not a terminal, or closed
         return None
 
 
@@ -79,7 +79,7 @@ def _length(pieces: list[_Piece]) -> int:
     text = "".join(gap + text for _, gap, text, _ in pieces)[len(pieces[0][1]) :]
     if text.translate(_NARROW).isascii():
         return len(text)
-    from sessionlog.render.cells import cell_len  # noqa: PLC0415 - names of a usual kind save it
+    from sessionlog.render.cells import cell_len  # noqa: PLC0415 - ASCII names do not need it
 
     return cell_len(text)
 
@@ -106,35 +106,35 @@ def _pieces(document: Mapping[str, Any], now_ns: int, zone: tzinfo | None) -> It
 
 
 def tightest_budget(budgets: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the budget of which the greatest part is used; None if that is known of none."""
+    """Return the budget with the greatest used share; None if no share is known."""
     known = [(name, one) for name, one in budgets.items() if one is not None and one.get("percent") is not None]
     return max(known, key=lambda pair: pair[1]["percent"]) if known else None
 
 
 def money(used: Mapping[str, Any]) -> tuple[str, str]:
-    """A cost with its marks, and its style."""
+    """Return a cost with its marks, and its style."""
     estimated = used["costSource"] in {"estimated", "mixed"}
     more = "+" if used["costIsPartial"] else ""
     return ("~" if estimated else "") + cost_text(used["cost"]) + more, "estimated" if estimated else ""
 
 
 def at_least(entry: Mapping[str, Any]) -> str:
-    """The mark of a budget of which more may be used than is known."""
+    """Return the mark of a budget that may be used more than is known."""
     return "+" if entry.get("unknown") else ""
 
 
 def level_word(entry: Mapping[str, Any]) -> str:
-    """What a budget's level is, in a word; nothing if all is well."""
+    """Return a budget's level in a word; "" for ok."""
     level = str(entry.get("level") or "")
     return level if level in {"warn", "exceeded"} else ""
 
 
 def cost_text(usd: float) -> str:
-    """An amount of US dollars as `numbers.cost_text` writes it; usual ones without the 4 ms that its decimals cost."""
+    """Format US dollars like `numbers.cost_text`, whose `decimal` import (4 ms) the usual amounts do not need."""
     shown = currency()
     whole, _, cents = repr(usd * shown.rate).partition(".")
     if usd * shown.rate < _LEAST_USUAL or not (whole.isdigit() and cents.isdigit()):
-        from sessionlog.render import numbers  # noqa: PLC0415 - see above
+        from sessionlog.render import numbers  # noqa: PLC0415 - 4 ms for `decimal`
 
         return numbers.cost_text(usd)
     hundredths = int(whole + cents[:2].ljust(2, "0")) + (cents[2:3] >= "5")
@@ -142,17 +142,17 @@ def cost_text(usd: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent as `numbers.percent` writes it, with the same economy."""
+    """Format a share in percent like `numbers.percent`, without its import in the usual case."""
     rounded = int(share / 100 * 100 + 0.5) if 0 <= share <= _FULL else 0
     if 0 < rounded < _FULL:
         return f"{rounded} %"
-    from sessionlog.render import numbers  # noqa: PLC0415 - see above
+    from sessionlog.render import numbers  # noqa: PLC0415 - 4 ms for `decimal`
 
     return numbers.percent(share / 100)
 
 
 def severity(share: float, budget: Mapping[str, Any] | None = None) -> str:
-    """The style of a share that is used, in percent; a budget of one's own says itself when it warns."""
+    """Return the style of a used share in percent; a configured budget brings its own level."""
     level = (budget or {}).get("level")
     if level is not None:
         return {"warn": "unfinished", "exceeded": "failed"}.get(level, "")
@@ -160,7 +160,7 @@ def severity(share: float, budget: Mapping[str, Any] | None = None) -> str:
 
 
 def blocks(share: float, cells: int = CELLS) -> str:
-    """A bar of whole cells: only 0 is empty, only 100 is full."""
+    """Return a bar of whole cells: only 0 is empty, only 100 is full."""
     full = round(min(max(share, 0), 100) / 100 * cells)
     if 0 < share < _FULL:
         full = min(max(full, 1), cells - 1)
@@ -168,13 +168,13 @@ def blocks(share: float, cells: int = CELLS) -> str:
 
 
 def budget_name(name: str, entry: Mapping[str, Any]) -> str:
-    """A budget's name as people call it; a provider's window has its length."""
+    """Return a budget's name, or the length of a provider's rate limit window: `5h`, `7d`."""
     label = _LABELS.get(name) if entry["unit"] == "percent" else None
     return label or harmless(name, 20)
 
 
 def short_model(name: str) -> str:
-    """A model's name without its maker, its place and its date: `opus-4-5`."""
+    """Return a model's name without its maker, region and date: `opus-4-5`."""
     short = name.rpartition("/")[2]
     short = short.rpartition("claude-")[2] or short
     short = short.removesuffix("-latest").partition("-v1:")[0] or short
@@ -187,10 +187,10 @@ def short_model(name: str) -> str:
 
 
 def until_words(stamp: str | None, now_ns: int, zone: tzinfo | None) -> str:
-    """When something starts anew: `until 12:10`, within a week with the day's name, later with the date."""
+    """Return when something resets: `until 12:10`, within a week `until Tue 12:10`, later `until 21 Nov`."""
     if stamp is None:
         return ""
-    from datetime import UTC, datetime  # noqa: PLC0415 - 2 ms, for those who have a budget
+    from datetime import UTC, datetime  # noqa: PLC0415 - 2 ms, which only budgets need
 
     try:
         at = datetime.fromisoformat(stamp).astimezone(zone)
@@ -206,9 +206,9 @@ def until_words(stamp: str | None, now_ns: int, zone: tzinfo | None) -> str:
 
 
 def harmless(text: str, limit: int = _NAME) -> str:
-    """A name out of a log, that a terminal may be shown."""
+    """Return a name of a log, escaped for a terminal."""
     if text.isascii() and text.isprintable() and len(text) <= limit:
         return text
-    from sessionlog.render.escape import one_line  # noqa: PLC0415 - 8 ms, which names of a usual kind save
+    from sessionlog.render.escape import one_line  # noqa: PLC0415 - 8 ms, which short ASCII names do not need
 
     return one_line(text, limit)

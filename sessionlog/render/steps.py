@@ -1,4 +1,4 @@
-"""How the steps of a session look as the cells of a CSV."""
+"""Lay out the steps of a session as the cells of a CSV."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sessionlog.render.escape import csv_cell
 
 
 def make_steps_table(steps: Iterable[StepRecord], *, durations: bool = True) -> list[list[str]]:
-    """Return the heading and a row for each step: formulas made harmless, times in UTC, durations in whole ms.
+    """Return the heading and a row for each step: formulas escaped, times in UTC, durations in whole ms.
 
-    With `durations` a turn is called `turn_01`, else by its number, as the two sets of columns have always had it.
+    With `durations` a turn is called `turn_01`, without `1`: each of the two CSV formats keeps its own form.
     """
     return [list(COLUMNS if durations else SHORT_COLUMNS), *(_row(step, durations) for step in steps)]
 

@@ -1,4 +1,4 @@
-"""Where a report goes: to a terminal, which has an edge and colours, or elsewhere, which has neither."""
+"""The width of a stream that gets a report as plain text."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from typing import IO
 
 PLAIN_WIDTH = 160
-"""Columns where there is no edge to fit: tables stay whole, and notes can still be read."""
+"""Columns of output without a terminal: tables stay whole, and notes stay readable."""
 
 _FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 
 def plain_width(stream: IO[str]) -> int | None:
-    """Return the columns of a stream that takes plain text: `$COLUMNS`, else 160.
+    """Return the columns of a stream that gets plain text; None for a terminal, which needs a console.
 
-    A pipe may lead to a pager: then it is the width of the terminal that stderr is. None where the stream is a
-    terminal, or is said to be one: its console knows more.
+    They are `$COLUMNS`, else the width of the terminal on stderr if the stream is a pipe (it may lead to a pager), else
+    160. FORCE_COLOR and TTY_COMPATIBLE count as a terminal.
     """
     if any(name in os.environ for name in _FORCED) or _is_terminal(stream):
         return None
@@ -28,17 +28,17 @@ def plain_width(stream: IO[str]) -> int | None:
 
 
 def _terminal_behind(stream: IO[str]) -> int | None:
-    """The columns of the terminal on stderr where the stream is a pipe; None where one of them is not."""
+    """Return the columns of the terminal on stderr if the stream is a pipe, else None."""
     try:
         if not stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
             return None
         return os.get_terminal_size(2).columns or None
-    except (OSError, ValueError):  # no descriptor, or none of a terminal
+    except (OSError, ValueError):  # no descriptor, or not a terminal
         return None
 
 
 def _is_terminal(stream: IO[str]) -> bool:
     try:
         return stream.isatty()
-    except ValueError:  # it is closed
+    except ValueError:  # closed
         return False

@@ -1,7 +1,7 @@
-"""A table that fits: aligned columns, the least useful hidden first, text columns cut last; and it says what it hid.
+"""Fit a table to a width: hide the least useful columns first, cut text columns last, and return what was hidden.
 
 Cells are finished text (escaped, formatted); this module only measures, chooses and aligns. Its values are plain
-classes: dataclasses would cost every quick answer 10 ms.
+classes: importing dataclasses would cost every short command 10 ms.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Column:
 
     Attributes:
         title: Its heading.
-        name: What it is called when it is hidden.
-        rank: How useful it is: the highest ranks are hidden first; 0 never is.
-        right: Numbers are aligned to the right.
+        name: Its name in the note on hidden columns.
+        rank: The highest ranks are hidden first; 0 is never hidden.
+        right: Whether it is aligned to the right.
         least: A text column may be cut down to this width before columns are hidden, and further when none is left
             to hide; None for columns that must not be cut.
     """
@@ -44,7 +44,7 @@ class Cell:
     Attributes:
         text: The text.
         style: Its style.
-        parts: The same text in pieces with a style each, where it has several; a cell that is cut has one.
+        parts: The same text in pieces of (text, style), for several styles; they are not used where the cell is cut.
     """
 
     __slots__ = ("parts", "style", "text")
@@ -56,13 +56,13 @@ class Cell:
 
 
 class FittedTable:
-    """Lines ready to print, and what did not fit.
+    """The lines of a table, and what did not fit.
 
     Attributes:
-        lines: Heading first.
+        lines: The heading and the rows.
         width: Columns that the table takes.
         hidden: Names of the hidden columns, in their order.
-        shown: Names of the columns that are there and not empty.
+        shown: Names of the visible columns that are not empty.
     """
 
     __slots__ = ("hidden", "lines", "shown", "width")
@@ -116,7 +116,7 @@ def fit_table(
 
 
 def is_empty(texts: Iterable[str]) -> bool:
-    """Return whether a column has no value at all: an optional one only takes room then."""
+    """Return whether all texts of a column are empty, unknown or 0."""
     return all(text in ("", "–", "0") for text in texts)
 
 
@@ -126,7 +126,7 @@ def _needed(columns: Sequence[Column], widths: dict[int, int]) -> int:
 
 
 def _shrink(columns: Sequence[Column], widths: dict[int, int], width: int) -> None:
-    """Take what is missing from the text columns, the widest first; below their least only where all are at it."""
+    """Cut text columns to `width`, the widest first; below their `least` only when all have reached it."""
     texts = [(i, least) for i in widths if (least := columns[i].least) is not None]
     for floors in (texts, [(i, 1) for i, _ in texts]):
         while sum(widths.values()) + GAP * (len(widths) - 1) > width:

@@ -1,7 +1,6 @@
-"""Instants and paths as a person reads them: the wall clock of their zone, the home folder as `~`.
+"""Format times in a zone, and paths with `~` for the home folder.
 
-Every function takes the instant in UTC nanoseconds and the zone it is shown in; a year stands only where it is not
-the year of `now`, and `now` is a parameter.
+Times are UTC nanoseconds; the year is omitted if it is that of `now`.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from sessionlog.analytics.zones import WEEKDAYS, date_words, local_time
 
 
 def clock(time_ns: int, zone: tzinfo) -> str:
-    """The time of day: `09:58`."""
+    """Return the time of day: `09:58`."""
     return f"{local_time(time_ns, zone):%H:%M}"
 
 
 def stamp(time_ns: int, zone: tzinfo, *, now: datetime) -> str:
-    """Date and time of day: `21 Nov 09:58`, in another year `21 Nov 2025 09:58`."""
+    """Return date and time of day: `21 Nov 09:58`, in another year `21 Nov 2025 09:58`."""
     return f"{_date(time_ns, zone, now)} {clock(time_ns, zone)}"
 
 
 def day_title(time_ns: int, zone: tzinfo, *, now: datetime) -> str:
-    """The heading of a day: `TODAY 21 Nov`, `YESTERDAY 20 Nov`, `THU 19 Nov`."""
+    """Return the heading of a day: `TODAY 21 Nov`, `YESTERDAY 20 Nov`, `THU 19 Nov`."""
     day, today = local_time(time_ns, zone).date(), now.astimezone(zone).date()
     name = {today: "TODAY", today - timedelta(days=1): "YESTERDAY"}.get(day, WEEKDAYS[day.weekday()].upper())
     return f"{name} {_date(time_ns, zone, now)}"

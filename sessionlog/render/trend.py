@@ -1,4 +1,4 @@
-"""Lines on where usage goes: against the equal time before, and to the end of the month."""
+"""Lay out trends of usage: the change since the equal time before, and the projection to the end of the month."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MANY_TIMES = 3
 
 
 def trend_notes(report: UsageReport, view: View) -> Iterator[Line]:
-    """Yield what is known of both."""
+    """Yield the lines of the trends that are known."""
     if report.previous is not None and (compared := _compared(report, report.previous, view)):
         yield Line(compared)
     if report.projection is not None:
@@ -28,7 +28,7 @@ def trend_notes(report: UsageReport, view: View) -> Iterator[Line]:
 
 
 def _compared(report: UsageReport, before: Used, view: View) -> str:
-    """`▲ cost 22 % above the 7 days before ($121.40)`; tokens where a cost is not known whole."""
+    """`▲ cost 22 % above the 7 days before ($121.40)`; tokens where a cost is incomplete."""
     by_cost = _has_cost(report.totals, report.totals.cost_is_partial) and _has_cost(before, before.cost_is_partial)
     now, then = (sums.cost_nano if by_cost else sums.total_tokens for sums in (report.totals, before))
     if not now or not then:
@@ -46,7 +46,7 @@ def _compared(report: UsageReport, before: Used, view: View) -> str:
 
 
 def _time_words(report: UsageReport, before: UsageWindow, view: View) -> str:
-    """`the 7 days before` where the window is so much time up to now, else its dates."""
+    """Return `the 7 days before` for a window such as `7d`, else its dates."""
     asked = re.fullmatch(r"(\d+)(h|d|w|mo)", "" if report.window is None else report.window.label)
     if asked is None:
         return describe_window(before, view.tz, now=view.now).rpartition(" (")[0]

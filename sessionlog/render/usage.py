@@ -1,7 +1,4 @@
-"""How usage looks: one table; of hours, days, weeks or months a bar for each, stacked where there are more groups.
-
-Whatever its form, it ends with how the time compares with the equal time before it, and where the month leads to.
-"""
+"""Lay out usage: a table, a bar per period (stacked by further groups), or a calendar; each ends with the trends."""
 
 from __future__ import annotations
 
@@ -33,13 +30,13 @@ from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.trend import trend_notes
 
 _FIRST = ("cost_usd", "cache_hit_rate", "cache_savings_usd", "requests", "output_tokens", "input_tokens")
-"""The columns beside bars, the most useful first; others follow where there is room."""
+"""The first columns beside bars, the most useful first."""
 
 _ADD_UP = (
     "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
     "reasoning_tokens", "unknown_cost_sessions", "unpriced_requests", "known_nano", "estimated_nano", "saved_nano",
 )  # fmt: skip
-"""What the rows of one period add up to; its sessions are in several of them."""
+"""What the rows of a period add up to; sessions do not, since one session can be in several rows."""
 
 _SUMMED = frozenset({*_FIRST, "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_per_request"})
 _LEAST_BAR, _MOST_BAR, _BAR_SHARE = 8, 30, 5
@@ -59,7 +56,7 @@ def render_usage(report: UsageReport, view: View, *, heatmap: bool = False) -> I
 
 
 def _is_chronological(report: UsageReport) -> bool:
-    """Whether rows are grouped by a period first, and stand in its order."""
+    """Whether rows are grouped by a period first, and sorted by it."""
     if not report.group_by or report.group_by[0] not in PERIOD_KEYS:
         return False
     return all(one <= next_one for one, next_one in pairwise(row.keys[report.group_by[0]] for row in report.rows))
@@ -96,7 +93,7 @@ def _by_period(report: UsageReport, view: View, notes: Iterable[Line]) -> Iterat
 
 
 def _headings(key: str, columns: Sequence[data.Column], least: int) -> list[Column]:
-    """The period, its bar, and the columns: those that come later are hidden first."""
+    """Return the period, its bar and the columns; later columns are hidden first."""
     return [
         Column(title=key.upper(), name=key, right=False, least=least),
         Column(title="", name="bar", rank=1, right=False),
@@ -106,7 +103,7 @@ def _headings(key: str, columns: Sequence[data.Column], least: int) -> list[Colu
 
 
 def _sum(rows: Sequence[UsageRow]) -> UsageRow:
-    """What adds up of rows; one row is itself."""
+    """Return the sum of rows; a single row is returned as it is."""
     if len(rows) == 1:
         return rows[0]
     known = {name: [value for row in rows if (value := getattr(row, name)) is not None] for name in _ADD_UP}
@@ -114,7 +111,7 @@ def _sum(rows: Sequence[UsageRow]) -> UsageRow:
 
 
 class _Bars:
-    """A bar for each period, to the scale of the highest; of several groups each has its own sign and colour."""
+    """Draws a bar for each period, to the scale of the highest; each group has its own sign and colour."""
 
     def __init__(self, report: UsageReport, periods: Sequence[Sequence[UsageRow]], width: int) -> None:
         self._amount: Amount = amount_of(report.rows)
@@ -134,7 +131,7 @@ class _Bars:
         return Cell(parts=[(STACKED[n] * cells, f"part.{n + 1}") for n, cells in enumerate(taken) if cells])
 
     def label(self, row: UsageRow, view: View) -> Cell:
-        """Return the name of a group below its period, behind its sign."""
+        """Return the name of a group, behind its sign."""
         number = self._signs[_group(row)]
         names = [short_model(value) if key == "model" else value for key, value in row.keys.items()][1:]
         name = " ".join(key_text(key, name, view) for key, name in zip(list(row.keys)[1:], names, strict=True))
@@ -146,7 +143,7 @@ def _group(row: UsageRow) -> tuple[str, ...]:
 
 
 def _signs(report: UsageReport, amount: Amount) -> Mapping[tuple[str, ...], int]:
-    """Which sign stands for a group: the largest have one each, the rest share the last."""
+    """Return group → index of its sign; the largest have one each, the rest share the last."""
     sums: dict[tuple[str, ...], float] = {}
     for row in report.rows:
         sums[_group(row)] = sums.get(_group(row), 0) + amount(row)
@@ -155,13 +152,13 @@ def _signs(report: UsageReport, amount: Amount) -> Mapping[tuple[str, ...], int]
 
 
 def _so_far(key: str, name: str, view: View) -> Cell:
-    """A mark for the period in which the present lies."""
+    """Return the mark `so far` for the current period."""
     is_present = name == PERIOD_KEYS[key](int(view.now.timestamp()) * 1_000_000_000, resolve_zone(view.tz))
     return Cell(text="so far" if is_present else "", style="unfinished")
 
 
 def _with_gaps(key: str, names: Sequence[str], lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines of a table, and between two periods how many there were without usage."""
+    """Yield the lines of a table, with the number of periods without usage between two rows."""
     last: int | None = None
     for index, line in enumerate(lines):
         name = names[index] if index < len(names) else ""
@@ -174,7 +171,7 @@ def _with_gaps(key: str, names: Sequence[str], lines: Sequence[Line]) -> Iterato
 
 
 def _number(key: str, name: str) -> int | None:
-    """A period's place in the calendar, so that neighbours differ by 1; None for hours, of which there are too many."""
+    """Return a period's number, which differs by 1 between neighbours; None for hours and for rows without a time."""
     try:
         match key:
             case "day":
@@ -183,6 +180,6 @@ def _number(key: str, name: str) -> int | None:
                 return date.fromisocalendar(int(name[:4]), int(name[6:]), 1).toordinal() // 7
             case "month":
                 return int(name[:4]) * 12 + int(name[5:7])
-    except ValueError:  # it has no time
+    except ValueError:  # rows without a time
         pass
     return None

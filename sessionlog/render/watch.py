@@ -1,7 +1,7 @@
-"""How a watch looks: what is running and how fast, what is left, and what happened last.
+"""Lay out a watch: running sessions and their pace, budgets, and the last events.
 
-The picture fits: without a height it is as long as it is, with one every part gives way, and what it leaves out is
-counted. Lines are finished and never wider than the terminal, so that whoever paints them need not measure again.
+With a height, every part is shortened to fit, and hidden rows are counted. Lines are never wider than the terminal, so
+that painting needs no measuring.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from sessionlog.render.times import stamp
 from sessionlog.render.watch_tables import budget_lines, cost_pace, event_lines, session_lines, tokens_pace
 
 SESSIONS_SHOWN, BUDGETS_SHOWN, EVENTS_SHOWN = 50, 20, 12
-"""Rows where there is no height to fit."""
+"""The most rows of each part without a height."""
 
 _EVENTS_LEAST = 5
 _WITH_ZONE = 100
 _SPAN = "last 5 min"
-"""The window of every pace in words."""
+"""The time window of every pace, in words."""
 
 
 def render_watch(
     seen: WatchSnapshot, *, width: int, tz: str, height: int | None = None, home: str = ""
 ) -> Iterator[Line]:
-    """Yield the lines of the picture; with a height at most so many."""
+    """Yield the lines, at most `height`."""
     zone = resolve_zone(tz)
     notes = [Line(one_line(note, 400 if height is None else width), "unfinished") for note in seen.notes]
     notes += _marks(seen)
-    shown = _Shares(seen, height, len(notes))
+    shown = _RowLimits(seen, height, len(notes))
     blocks = [
         [_title(seen, zone, width)],
         session_lines(seen, shown.sessions, width, home),
@@ -47,14 +47,8 @@ def render_watch(
     yield from lines[:height]
 
 
-class _Shares:
-    """How many rows each part has.
-
-    Attributes:
-        sessions: Rows of sessions.
-        budgets: Rows of budgets.
-        events: Rows of events.
-    """
+class _RowLimits:
+    """The most rows of sessions, budgets and events, so that all parts fit the height."""
 
     def __init__(self, seen: WatchSnapshot, height: int | None, notes: int) -> None:
         sessions, budgets, events = len(seen.sessions), len(seen.budgets) + len(seen.limits), len(seen.events)
@@ -73,7 +67,7 @@ class _Shares:
 
 
 def _taken(there: int, shown: int, *, more: int = 1) -> int:
-    """The lines of a table: a blank, its heading, its rows, and how many it leaves out."""
+    """Return the lines of a table: a blank, its heading, its rows, and `more` for the count of hidden ones."""
     return (2 + shown + (more if shown < there else 0)) if there else 0
 
 
@@ -97,11 +91,11 @@ def _title(seen: WatchSnapshot, zone: tzinfo, width: int) -> Line:
 
 
 def _marks(seen: WatchSnapshot) -> list[Line]:
-    """The signs that occur, explained on one line."""
-    said = []
+    """Return a line that explains the marks that occur."""
+    meanings = []
     shown: list[RunningSession | Pace] = [*seen.sessions, seen.pace]
     if any(one.estimated for one in [*shown, *seen.budgets, *seen.events]):
-        said.append("~ estimated from list prices")
+        meanings.append("~ estimated from list prices")
     if any(one.cost_is_partial and one.cost_nano is not None for one in shown) or any(b.unpriced for b in seen.budgets):
-        said.append("+ a part of it has no price")
-    return [Line(" · ".join(said), "note")] if said else []
+        meanings.append("+ a part of it has no price")
+    return [Line(" · ".join(meanings), "note")] if meanings else []

@@ -1,4 +1,4 @@
-"""The picture of a watch on a whole terminal, laid out anew at the size that the terminal has when it is painted."""
+"""Show a watch on the whole terminal, laid out again whenever the terminal changes its size."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sessionlog.render.watch import render_watch
 
 
 class Picture:
-    """What was seen, as rich paints it: pieces with their styles, which need no measuring."""
+    """Renders a watch for rich at the current size of the terminal."""
 
     def __init__(self, seen: WatchSnapshot, *, tz: str, home: str) -> None:
         self.seen = seen
         self._tz, self._home = tz, home
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the pieces of the lines."""
+        """Yield the segments of the lines."""
         height = options.height or console.size.height
         for number, line in enumerate(
             render_watch(self.seen, width=options.max_width, height=height, tz=self._tz, home=self._home)
@@ -35,23 +35,23 @@ class Picture:
 
 
 class WatchScreen:
-    """A terminal's other screen, which shows one picture after the other."""
+    """The terminal's alternate screen, which shows one picture after the other."""
 
     def __init__(self, live: Live, *, tz: str, home: str) -> None:
         self._live, self._tz, self._home = live, tz, home
 
     def show(self, seen: WatchSnapshot) -> None:
-        """Paint what was seen."""
+        """Paint a new picture."""
         self._live.update(Picture(seen, tz=self._tz, home=self._home), refresh=True)
 
     def repaint(self) -> None:
-        """Paint it again: the terminal has another size."""
+        """Paint the last picture again, for a terminal that changed its size."""
         self._live.refresh()
 
 
 @contextmanager
 def open_screen(*, tz: str, home: str, console: Console | None = None) -> Iterator[WatchScreen]:
-    """Take the terminal's other screen, and give it back, whatever ends the watch."""
+    """Enter the terminal's alternate screen, and leave it at the end."""
     console = console or make_console()
     with Live(
         "", console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False

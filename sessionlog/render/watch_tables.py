@@ -1,4 +1,4 @@
-"""The tables of a watch: running sessions, what is left, and the last events; each counts the rows it leaves out."""
+"""Lay out the tables of a watch: running sessions, budgets, and the last events; each counts its hidden rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sessionlog.render.times import home_path
 from sessionlog.sources.record import UNKNOWN as MISSING
 
 ROOMY = 120
-"""Columns from which bars and sparklines are long."""
+"""The width from which bars and sparklines are long."""
 
 _RUNNING = MARKS["running"]
 _QUIET_NS = 60 * 1_000_000_000
@@ -70,12 +70,12 @@ _WIDTHS = {
     "tokens a minute": 7, "cost a minute": 8, "context": 6, "last": 4,
     "budget": 10, "bar": 0, "percent": 6, "level": 8, "used": 8, "limit": 8, "runs out": 9, "resets": 9,
 }  # fmt: skip
-"""What a column takes of a usual day. Which columns there are is decided by these, never by what is in them: else they
-would come and go from one picture to the next."""
+"""The usual width of each column. It decides which columns are shown, so that columns do not appear and vanish with
+their content from one picture to the next."""
 
 
 def _lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int, cells: int) -> tuple[Line, ...]:
-    """Lay out rows in the columns that a terminal of this width has room for; `cells` are those of bars and sparks."""
+    """Lay out rows in the columns that fit the width; `cells` is the width of bars and sparklines."""
     wide = {"tokens a minute": cells, "context": cells, "bar": cells}
     shown = [(index, one, _WIDTHS[one.name] + wide.get(one.name, 0)) for index, one in enumerate(columns)]
     while sum(size + GAP for *_, size in shown) - GAP > width and any(one.rank for _, one, _ in shown):
@@ -85,7 +85,7 @@ def _lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
 
 
 def session_lines(seen: WatchSnapshot, most: int, width: int, home: str) -> list[Line]:
-    """Return the running sessions, at most so many."""
+    """Return the running sessions, at most `most`."""
     if not seen.sessions:
         return [Line("No session is running.", "secondary")]
     cells = 10 if width >= ROOMY else 5
@@ -118,7 +118,7 @@ def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Ce
 
 
 def budget_lines(seen: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
-    """Return the budgets and the providers' windows, at most so many, the fullest first."""
+    """Return the budgets and the providers' rate limits, at most `most`, the fullest first."""
     own = [(one.percent, _budget(one, seen.now_ns, zone, width)) for one in seen.budgets]
     own += [(one.used_percent or 0, _limit(one, seen.now_ns, zone, width)) for one in seen.limits]
     if not own:
@@ -169,7 +169,7 @@ def _bar_cells(width: int) -> int:
 
 
 def event_lines(seen: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
-    """Return the last events, at most so many, newest first."""
+    """Return the last events, at most `most`, newest first."""
     rows = [_event(one, zone) for one in seen.events[:most]]
     return list(fit_table(_EVENTS, rows, width=width).lines) if rows else []
 
@@ -206,7 +206,7 @@ def _more(count: int, thing: str) -> list[Line]:
 
 
 def short_id(session: str) -> str:
-    """An id that can be told from others, and that `status` and `replay` take: whole, or its end."""
+    """Return an id that `status` and `replay` accept: whole, or its end if it is long."""
     if len(session) <= _SHORT_ID:
         return one_line(session, _SHORT_ID)
     tail = session[-_TAIL:]
@@ -218,12 +218,12 @@ def _cost(nano: int | None, *, estimated: bool, partial: bool) -> Cell:
 
 
 def cost_pace(pace: Pace) -> str:
-    """A cost a minute with its marks."""
+    """Return the cost per minute with its marks."""
     return cost_cell(pace.cost_per_minute, estimated=pace.estimated, partial=pace.cost_is_partial).text
 
 
 def tokens_pace(pace: Pace) -> str:
-    """Tokens a minute."""
+    """Return the tokens per minute."""
     return human_count(round(pace.tokens_per_minute))
 
 
@@ -232,7 +232,7 @@ def _until(time_ns: int | None, now_ns: int, zone: tzinfo) -> str:
 
 
 def _took(milliseconds: float) -> str:
-    """A duration: of logs some round to whole milliseconds, and nothing takes none."""
+    """Format a duration; 0 is `<1 ms`, since some logs round to whole milliseconds."""
     return "<1 ms" if 0 <= milliseconds < 1 else duration(milliseconds)
 
 

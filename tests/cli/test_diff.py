@@ -18,7 +18,7 @@ def test_sessions_that_say_the_same_exit_0(cli, two):
     """Though model, cost and time are others, which the figures show."""
     ran = cli("diff", *two[:2], *NOW)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("The same was said · 2 messages alike\n")
+    assert ran.out.startswith("No difference · 2 messages alike\n")
     assert "gpt-5.3-codex" in ran.out
 
 
@@ -26,7 +26,7 @@ def test_sessions_that_differ_exit_1(cli, two):
     """And where they part is shown."""
     ran = cli("diff", two[0], two[2], *NOW)
     assert (ran.code, ran.err) == (1, "")
-    assert "THEY PART AT MESSAGE 2" in ran.out
+    assert "THEY DIVERGE AT MESSAGE 2" in ran.out
 
 
 def test_a_session_is_equal_to_itself(cli, two):

@@ -47,7 +47,7 @@ def damage(book):
 # --- help
 
 
-@pytest.mark.parametrize("part", app.PARTS["ledger"])
+@pytest.mark.parametrize("part", app.SUBCOMMANDS["ledger"])
 def test_every_part_has_help_with_an_example(cli, part):
     """And says what it does in one line of the overview."""
     ran = cli("ledger", part, "--help")
@@ -56,11 +56,13 @@ def test_every_part_has_help_with_an_example(cli, part):
     assert re.search(rf"^  Example: sessionlog ledger {part}\b", ran.out, re.MULTILINE)
     assert "--json " in ran.out
     assert "--ledger FILE" in ran.out
-    assert re.search(rf"^  {part} +{re.escape(app.PARTS['ledger'][part])}$", cli("ledger", "--help").out, re.MULTILINE)
+    assert re.search(
+        rf"^  {part} +{re.escape(app.SUBCOMMANDS['ledger'][part])}$", cli("ledger", "--help").out, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("columns", ["80", "60"])
-@pytest.mark.parametrize("part", app.PARTS["ledger"])
+@pytest.mark.parametrize("part", app.SUBCOMMANDS["ledger"])
 def test_help_of_parts_fits_the_terminal(cli, monkeypatch, part, columns):
     """Lines fit, and no word is cut."""
     monkeypatch.setenv("COLUMNS", columns)
@@ -163,7 +165,7 @@ def test_a_whole_ledger_verifies(cli, kept):
     cli("ledger", "sync")
     ran = cli("ledger", "verify")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "3 sessions as in the logs: no difference\n"
+    assert ran.out == "3 sessions compared with the logs: no difference\n"
     document = cli("ledger", "verify", "--json").json
     assert (document["schema"], document["whole"], document["compared_sessions"]) == (
         "sessionlog.ledger.verify/2", True, 3,
@@ -314,7 +316,7 @@ def test_nobody_agrees_by_silence(cli, remembered, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     ran = cli("ledger", "forget", "--source", "native")
     assert (ran.code, ran.out) == (2, "")
-    assert "2 logs gone (2 records, 2 sessions); say --yes" in ran.err
+    assert "2 logs gone (2 records, 2 sessions); add --yes" in ran.err
     assert len(sessions(cli)) == 3
 
 

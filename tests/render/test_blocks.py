@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from sessionlog.analytics.block import COLUMNS, Block, BlockReport
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.limits import RateLimit
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import human_count
 from sessionlog.render.report import render_csv
 from sessionlog.sources.record import Limit
@@ -44,7 +44,7 @@ def lines(report, **options):
 
 def shown(report, width, **options):
     """What a terminal of this width gets to see."""
-    return "".join(f"{line.plain}\n" for line in settle(render(report, width, **options), width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(render(report, width, **options), width))
 
 
 def line_of(report, beginning, **options):

@@ -5,17 +5,17 @@ import pytest
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.cells import cell_len
 from sessionlog.render.chat import (
-    answered,
-    asked,
+    earlier_answer,
+    earlier_prompt,
     facts,
     mark,
     opening,
     outcome,
     prompt,
-    said_wrong,
     speaker,
     tool_below,
     tool_line,
+    turn_error,
     turn_figures,
 )
 from sessionlog.render.replay.lines import View, cells
@@ -76,11 +76,11 @@ def test_nothing_that_is_told_acts_or_is_too_wide(width):
     lines = [
         *opening(view, "s-1", evil, evil),
         speaker(view, evil),
-        *asked(view, evil),
-        *answered(view, evil),
+        *earlier_prompt(view, evil),
+        *earlier_answer(view, evil),
         *tool_line(view, evil, {evil: evil, "b": 1}, outcome(view, evil, 1.0, evil)),
         *tool_below(view, outcome(view, evil, None, ""), evil),
-        *said_wrong(view, evil),
+        *turn_error(view, evil),
         *facts(view, [("name", evil)]),
         *mark(view, evil),
         *mark(view, evil, sign=""),
@@ -91,9 +91,9 @@ def test_nothing_that_is_told_acts_or_is_too_wide(width):
 
 def test_what_is_long_is_cut_and_says_so():
     """A prompt that wants to go on need not wait for a book."""
-    assert plain(answered(VIEW, f"{'word ' * 2000}end"))[-1] == "  … +6,003 characters (in the log)"
-    assert plain(said_wrong(VIEW, "x" * 2000))[-1] == "    … +1,400 characters (in the log)"
-    assert plain(answered(VIEW, "word " * 20))[-1].endswith("word")
+    assert plain(earlier_answer(VIEW, f"{'word ' * 2000}end"))[-1] == "  … +6,003 characters (in the log)"
+    assert plain(turn_error(VIEW, "x" * 2000))[-1] == "    … +1,400 characters (in the log)"
+    assert plain(earlier_answer(VIEW, "word " * 20))[-1].endswith("word")
 
 
 def test_the_prompt_tells_the_editor_what_takes_no_room():

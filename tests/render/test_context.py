@@ -19,7 +19,7 @@ from sessionlog.context.xray.report import ContextReport, Growth
 from sessionlog.errors import Problem
 from sessionlog.render.console import THEME
 from sessionlog.render.context import CSV_COLUMNS, model_name, render_context, render_context_csv
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from tests.analytics.week import NOW
 from tests.ledger.entries import NOON
 from tests.profiles import examples
@@ -62,7 +62,7 @@ REPORT = ContextReport(
 def shown(report, width, **options):
     """What a terminal of this width gets to see."""
     found = render_context(report, width=width, zone=UTC, now=NOW, **options)
-    return "".join(f"{line.plain}\n" for line in settle(found, width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(found, width))
 
 
 def check_golden(name, text):
@@ -90,7 +90,7 @@ def test_an_estimate_is_marked():
     text = shown(replace(REPORT, reported_tokens=None, cached_tokens=None), 120)
     assert text.startswith("Context at request 31 of 34 · ~148.2k of 200k tokens (74 %)\n")
     assert "~51.8k" in text
-    assert "~ estimated: the log has no count of the provider's for this request" in text
+    assert "~ estimated: the log has no token count by the provider for this request" in text
 
 
 def test_a_window_that_is_not_known_is_not_drawn():
@@ -128,7 +128,7 @@ def test_the_legend_has_the_signs_and_colours_of_the_bar():
 def test_an_estimate_far_above_the_count_is_told():
     """The parts were scaled down."""
     text = shown(replace(REPORT, estimated_tokens=300_000), 120)
-    assert "~ estimated: the parts were 300.0k, scaled to what the provider counted" in text
+    assert "~ estimated: the parts were 300.0k, scaled to the provider's count" in text
 
 
 def test_a_single_request_has_no_growth():

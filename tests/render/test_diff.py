@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from sessionlog.render.diff import render_diff
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from tests.analytics.diff.talks import CALM, make_said, tell
 from tests.analytics.diff.test_report import CODEX, diff, of_talks, story
 from tests.analytics.diff.test_retold import TIGHT, session
@@ -21,7 +21,7 @@ ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 def shown(found, width=80, **options):
     """What a terminal of this width gets to see."""
-    return "".join(f"{line.plain}\n" for line in settle(render_diff(found, width=width, **options), width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(render_diff(found, width=width, **options), width))
 
 
 def check_golden(name, text):
@@ -52,7 +52,7 @@ def test_all_of_the_story():
 def test_equal_sessions_are_told_in_a_headline():
     """With their figures, and without any message."""
     text = shown(talks(CALM, CALM))
-    assert text.startswith("The same was said · 6 messages alike\n")
+    assert text.startswith("No difference · 6 messages alike\n")
     assert "≠" not in text
     assert "PART" not in text
 
@@ -60,10 +60,10 @@ def test_equal_sessions_are_told_in_a_headline():
 @pytest.mark.parametrize(
     ("left", "right", "words"),
     [
-        (CALM, [], "THEY PART AT THE BEGINNING · turn 1\n"),
-        (CALM, CALM[:1], "A GOES ON AT MESSAGE 3 · turn 2 · the 2 messages before are alike\n"),
-        (CALM[:1], CALM, "B GOES ON AT MESSAGE 3 · turn 2 · the 2 messages before are alike\n"),
-        ([("a", ["b"])], [("a", ["c"])], "THEY PART AT MESSAGE 2 · turn 1 · the message before is alike\n"),
+        (CALM, [], "THEY DIVERGE AT THE BEGINNING · turn 1\n"),
+        (CALM, CALM[:1], "A CONTINUES AT MESSAGE 3 · turn 2 · the 2 messages before are alike\n"),
+        (CALM[:1], CALM, "B CONTINUES AT MESSAGE 3 · turn 2 · the 2 messages before are alike\n"),
+        ([("a", ["b"])], [("a", ["c"])], "THEY DIVERGE AT MESSAGE 2 · turn 1 · the message before is alike\n"),
     ],
 )
 def test_it_says_where_they_part(left, right, words):
@@ -171,8 +171,8 @@ def test_a_fork_of_a_parent_that_had_dropped_much(tmp_path):
         one.run(f"in the {one.session_id}")
         one.close()
     text = [line.plain for line in render_diff(diff(tmp_path / "parent.jsonl", tmp_path / "fork.jsonl"), width=100)]
-    [parting] = [line for line in text if line.startswith("THEY PART")]
-    assert parting.startswith(f"THEY PART AT MESSAGE 17 OF A, {kept + 1} OF B · ")
+    [parting] = [line for line in text if line.startswith("THEY DIVERGE")]
+    assert parting.startswith(f"THEY DIVERGE AT MESSAGE 17 OF A, {kept + 1} OF B · ")
     assert f"{16 - kept} messages that A had dropped before the fork are not compared" in text
     assert [line.split()[:3] for line in text if " inherited " in line] == [["≠", "inherited", "0"]]
     assert not [line for line in text if " time " in line and " 0 ms" in line]

@@ -20,7 +20,7 @@ from sessionlog.render.ledger import (
     render_verified,
     there_note,
 )
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from tests.ledger.entries import NOON, SECOND
 from tests.ledger.little_logs import NOW
 from tests.render.shown import view_of
@@ -43,12 +43,12 @@ FULL = Summary(
 
 def shown(summary, width=200):
     found = render_summary(LedgerReport.of(summary), view_of({"width": width, "home": "/home/ann", "now": NOW}))
-    return "".join(f"{line.plain}\n" for line in settle(found, width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(found, width))
 
 
 def said(**fields):
     verified = Verified(path="/ledger", **({"compared": 7} | fields))
-    return "".join(f"{line.plain}\n" for line in settle(render_verified(verified), 200))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(render_verified(verified), 200))
 
 
 def test_a_summary_in_full():
@@ -97,7 +97,7 @@ def test_a_rebuild_of_a_damaged_file_says_where_it_is_kept():
     )
     assert text.splitlines() == [
         "/l was damaged: it is kept as /l.damaged-1",
-        "brought from it: 1 record and 0 tool calls of 3 logs",
+        "recovered from it: 1 record and 0 tool calls of 3 logs",
         "of 2 logs not everything could be read",
         "2 logs: 2 read",
     ]
@@ -114,13 +114,13 @@ def test_what_would_be_forgotten():
 
 def test_a_whole_ledger_is_one_sentence():
     """What was proved."""
-    assert said() == "7 sessions as in the logs: no difference\n"
+    assert said() == "7 sessions compared with the logs: no difference\n"
 
 
 def test_what_is_kept_of_logs_that_are_gone_and_has_changed():
     """The logs are named, the first of many."""
     first, more, verdict = said(changed=("/l/a.jsonl",), changed_count=3).splitlines()
-    assert first == "✘ /l/a.jsonl: not what was kept of this log, which is gone"
+    assert first == "✘ /l/a.jsonl: the rows of this deleted log have changed"
     assert more == "  … and 2 logs more"
     assert "`sessionlog ledger rebuild`" in verdict
 
@@ -129,11 +129,11 @@ def test_differences_name_session_column_and_both_numbers():
     """Of many the first, and how many more."""
     one = Difference(source="native", session="s-1", column="output_tokens", ledger=12, logs=None)
     first, more, verdict = said(differences=(one,), difference_count=1001).splitlines()
-    assert first == "✘ native:s-1 output_tokens: the ledger says 12, the logs say nothing"
+    assert first == "✘ native:s-1 output_tokens: the ledger has 12, the logs have nothing"
     assert more == "  … and 1,000 differences more"
     assert verdict.startswith("the ledger is not right; `sessionlog ledger rebuild`")
     derived = said(derived=(one,), derived_count=1).splitlines()[0]
-    assert derived == "✘ native:s-1 output_tokens: the ledger says 12, computed anew it is nothing"
+    assert derived == "✘ native:s-1 output_tokens: the ledger has 12, computed again it is nothing"
 
 
 def test_sessions_left_out_are_counted():

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sessionlog.render.cells import cell_len
 from sessionlog.render.console import make_console, print_line
-from sessionlog.render.line import Line, settle
+from sessionlog.render.line import Line, wrap_lines
 from tests.profiles import examples
 
 LAW = examples(300)
@@ -21,7 +21,7 @@ PARTS = st.lists(
 
 
 def shown(lines, width=20):
-    return [line.plain for line in settle(lines, width)]
+    return [line.plain for line in wrap_lines(lines, width)]
 
 
 def test_laying_out_a_report_loads_nothing_slow():

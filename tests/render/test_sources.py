@@ -11,7 +11,7 @@ import pytest
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.survey import COLUMNS, FoundSource, SourceReport
 from sessionlog.errors import Problem
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.report import render_csv
 from tests.ledger.entries import NOON, SECOND
 from tests.render.shown import markdown, show
@@ -53,7 +53,7 @@ REPORT = SourceReport(
 def shown(report, width, **options):
     """What a terminal of this width gets to see."""
     found = show(report, width=width, **({"home": "/home/ann"} | options))
-    return "".join(f"{line.plain}\n" for line in settle(found, width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(found, width))
 
 
 def lines(report, **options):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sessionlog.analytics.status.answer import choose_session, nothing_known
-from sessionlog.analytics.status.fed import Fed, read_fed, with_fed
 from sessionlog.analytics.status.question import StatusQuestion
+from sessionlog.analytics.status.statusline_input import StatuslineInput, parse_statusline_input, with_statusline_input
 from sessionlog.render import numbers
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.status import render_status
 from sessionlog.render.status_line import NOTHING, blocks, cost_text, percent, short_model, status_line, until_words
 from sessionlog.sources.protocol import LogScan
@@ -86,7 +86,7 @@ def shown(document, width=160, **options):
     """What a terminal of this width gets to see."""
     known = {"tz": "UTC", "now": NOW, "home": "/home/you"}
     lines = render_status(document, width=width, **(known | options))
-    return "".join(f"{line.plain}\n" for line in settle(lines, width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(lines, width))
 
 
 def line(document, now_ns=NOW_NS, zone=UTC):
@@ -173,7 +173,7 @@ def test_a_budget_of_ones_own_is_not_hidden_by_the_agents_word():
     """Whatever its name is: the tightest is shown."""
     document = busy('[weekly]\ntokens = 1000\nperiod = "day"\n')
     document["usage"]["budgets"]["weekly"] = document["usage"]["budgets"].pop("own:weekly")
-    told = with_fed(document, Fed(TOLD), NOW_NS)
+    told = with_statusline_input(document, StatuslineInput(TOLD), NOW_NS)
     assert told["usage"]["budgets"]["weekly"]["unit"] == "percent"
     assert "own:weekly" in line(told)
 
@@ -240,7 +240,7 @@ def test_marks_are_the_same_everywhere():
 
 def test_budgets_that_are_not_asked_say_why():
     """And not that there are none."""
-    for options in ({"mistake": "config.toml: no such"}, {}):
+    for options in ({"config_error": "config.toml: no such"}, {}):
         question = StatusQuestion(zone=UTC, rules=rules(BUDGETS), **options)
         text = shown(question.answer(busy_book(), NOW_NS, alone=not options)[0].to_dict())
         assert "no budget is known" not in text
@@ -262,7 +262,7 @@ TOLD = {
 
 def fed(**changes):
     """The line of the busy session's agent."""
-    return line(with_fed(busy(), Fed(TOLD | changes), NOW_NS))
+    return line(with_statusline_input(busy(), StatuslineInput(TOLD | changes), NOW_NS))
 
 
 def test_what_the_agent_tells_comes_first():
@@ -289,15 +289,15 @@ def test_what_is_not_of_the_expected_kind_is_not_heard(change, part):
 
 def test_without_a_ledger_the_agent_alone_is_shown():
     """Before the first answer is logged."""
-    alone = with_fed(nothing_known("because").to_dict(), Fed(TOLD), NOW_NS)
+    alone = with_statusline_input(nothing_known("because").to_dict(), StatuslineInput(TOLD), NOW_NS)
     assert line(alone) == "sonnet-4-5 · ctx 26 % · $9.88 session · 5h ▓▓▓▓▓▓▓░ 91 % until 13:10"
-    assert with_fed(little(), None, NOW_NS) == little()
+    assert with_statusline_input(little(), None, NOW_NS) == little()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "junk", '{"a":1}x', "[" * 10**6, "{" * 10**6])
 def test_junk_tells_nothing(text):
     """And does no harm."""
-    assert read_fed(text) is None
+    assert parse_statusline_input(text) is None
 
 
 ANYTHING = st.recursive(
@@ -318,7 +318,7 @@ ANYTHING = st.recursive(
 @given(st.dictionaries(st.sampled_from([*TOLD]), ANYTHING, max_size=6))
 def test_whatever_is_told_gives_one_harmless_line(told):
     """No error, no second line, no command to the terminal."""
-    text = line(with_fed(nothing_known("because").to_dict(), Fed(told), NOW_NS))
+    text = line(with_statusline_input(nothing_known("because").to_dict(), StatuslineInput(told), NOW_NS))
     assert text
     assert not CONTROLS.search(text)
     assert "\n" not in text

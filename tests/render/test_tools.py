@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
 from sessionlog.analytics.window import parse_usage_window
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
 from sessionlog.render.report import render_csv
 from tests.analytics.week import check_golden
@@ -38,7 +38,7 @@ def lines(report, width=160, **options):
 
 def shown(report, width):
     """What a terminal of this width gets to see."""
-    return "".join(f"{line.plain}\n" for line in settle(show(report, width=width, tz="UTC", now=PRESENT), width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(show(report, width=width, tz="UTC", now=PRESENT), width))
 
 
 def table_of(report, **options):

@@ -16,7 +16,7 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
 from sessionlog.analytics.window import parse_usage_window
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import cost_text, duration, human_count, percent, rate
 from sessionlog.render.report import render_csv
 from tests.analytics.week import NOW, check_golden, week_report
@@ -36,7 +36,7 @@ def lines(report, width=160, **options):
 
 def shown(report, width):
     """What a terminal of this width gets to see."""
-    return "".join(f"{line.plain}\n" for line in settle(show(report, width=width, tz="UTC", now=NOW), width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(show(report, width=width, tz="UTC", now=NOW), width))
 
 
 def of(*sessions, by=("provider", "model"), **fields):

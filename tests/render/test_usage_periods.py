@@ -12,7 +12,7 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage, with_trend
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.render.bar import stacked
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from tests.analytics.week import check_golden, fold
 from tests.ledger.entries import NOON, book_of, record, session
 from tests.profiles import examples
@@ -47,7 +47,7 @@ def lines(report, width=100, **options):
 
 def shown(report, width, **options):
     """What a terminal of this width gets to see."""
-    return "".join(f"{line.plain}\n" for line in settle(show(report, width=width, now=NOW, **options), width))
+    return "".join(f"{line.plain}\n" for line in wrap_lines(show(report, width=width, now=NOW, **options), width))
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -146,9 +146,9 @@ def test_another_order_is_a_plain_table():
 )
 def test_no_line_is_longer_than_the_terminal(keys, width):
     """From where a period and its cost fit."""
-    for line in settle(show(by(*keys), width=width, now=NOW), width):
+    for line in wrap_lines(show(by(*keys), width=width, now=NOW), width):
         assert cell_len(line.plain) <= width
-    for line in settle(show(by("day"), width=width, now=NOW, heatmap=True), width):
+    for line in wrap_lines(show(by("day"), width=width, now=NOW, heatmap=True), width):
         assert cell_len(line.plain) <= width
 
 

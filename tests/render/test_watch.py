@@ -16,7 +16,7 @@ from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot
 from sessionlog.render.console import THEME
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import human_count
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.watch import render_watch
@@ -118,7 +118,7 @@ def busy(sessions=3):
 def shown(seen, width, height=None):
     """The picture as text."""
     lines = render_watch(seen, width=width, height=height, tz="UTC", home="/home/you")
-    return "".join(f"{line.plain}\n" for line in (settle(lines, width) if height is None else lines))
+    return "".join(f"{line.plain}\n" for line in (wrap_lines(lines, width) if height is None else lines))
 
 
 @pytest.mark.parametrize("width", [80, 160])

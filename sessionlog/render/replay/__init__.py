@@ -1,8 +1,8 @@
-"""Replay: a session as a person wants to read it.
+"""Replay: render a session for people.
 
-Events are folded into blocks (`fold_replay`: what is worth showing and what has been shown), blocks are laid out as
-lines of styled, harmless text (`lay_out`: how it looks), and lines become text (`replay`) or colours (`Paint`). Every
-stage is a generator: a log of any size starts to show at once, in constant memory.
+`fold_replay` turns events into blocks without what was shown before, `lay_out` turns blocks into lines of styled,
+escaped text, and `Paint` turns lines into plain or coloured text. Each stage is a generator, so that a log of any size
+starts to show at once, in constant memory.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from fnmatch import fnmatchcase
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.render.replay.account import Price
 from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
+from sessionlog.render.replay.totals import Price
 from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
@@ -27,7 +27,7 @@ from sessionlog.transcript.inherited import read_session
 __all__ = ["LONGEST", "Paint", "fold_replay", "lay_out", "pace", "replay", "selector"]
 
 LONGEST = 5.0
-"""Seconds of the longest pause of `pace`."""
+"""Seconds of the longest pause that `pace` makes."""
 
 
 def replay(
@@ -42,11 +42,11 @@ def replay(
     price: Price | None = None,
     subagents: Subagents = "inline",
 ) -> Iterator[str]:
-    """Yield the replay of a log, line by line and as it is read: stable text without colours or control characters.
+    """Yield the replay of a log line by line while it is read: stable text without colours or control characters.
 
     Args:
         path: The log, of any agent whose logs are known.
-        full: Show long texts whole.
+        full: Show long texts in full.
         all_messages: Show the messages of every request, also those that have been shown before.
         only: Event types to show, such as `tool.call` or `llm.*`; all where it is empty.
         tz: The zone of times: an IANA name, `UTC`, or `local`.
@@ -54,10 +54,10 @@ def replay(
         cut: Characters of a text that are shown where the replay is not full; some kinds of text are cut shorter.
         price: (provider, model, usage, time_ns) → nano-dollars, for what records no cost; called with `single=False`
             for the totals of a session.
-        subagents: Where what sub-agents did is shown: `inline` behind a bar, `none`, or `only` that.
+        subagents: Whether the work of sub-agents is shown: `inline` behind a bar, `none`, or `only` that.
 
     Raises:
-        LogNotReadable: The path cannot be read as a log, or is none of a known agent.
+        LogNotReadable: The path cannot be read, or is not a log of a known agent.
         InvalidWindow: No such time zone.
     """
     log = log_at(os.fspath(path))
@@ -77,7 +77,7 @@ def replay(
 
 
 def selector(only: Iterable[str]) -> Callable[[str], bool] | None:
-    """A test of event types by names or patterns; None where there is nothing to select by."""
+    """Return a test of event types by names or patterns; None without any."""
     patterns = tuple(only)
     return (lambda kind: any(fnmatchcase(kind, pattern) for pattern in patterns)) if patterns else None
 
@@ -89,10 +89,10 @@ def pace(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Event | Problem]:
-    """Yield `items` as they are, each not before its time: gaps between their `ts`, divided by `speed`.
+    """Yield `items` unchanged, each after the gap between its `ts` and that of the event before, divided by `speed`.
 
-    A pause never lasts longer than `LONGEST`, a clock that went backwards makes none, and work that took longer than
-    its pause is not caught up with.
+    A pause never lasts longer than `LONGEST`, and a `ts` that goes backwards causes none. If the consumer takes longer
+    than a pause, later pauses are not shortened to catch up.
     """
     before: int | None = None
     due = clock()

@@ -1,7 +1,7 @@
-"""What a replay is made of: one frozen value per thing worth showing, and nothing about how it looks.
+"""The blocks of a replay: a frozen value for each thing that is shown, without its appearance.
 
-The fold makes blocks of events, the layout makes lines of blocks. A block keeps the text of the log as it was logged,
-hostile or not: escaping is the layout's last step.
+`fold` turns events into blocks, `layout` turns blocks into lines. Blocks keep text as logged, hostile or not; only the
+layout escapes it, in its last step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Cost(Struct, frozen=True, kw_only=True):
         nano: The amount; 0 is free.
         estimated: Whether it comes from a price table and not from the log.
         partial: Whether it is the known part of a sum of which another part is unknown.
-        unchecked: A recorded 0 of a model that may have a list price, which nobody looked up: not called free.
+        unchecked: Whether it is a recorded 0 that was not compared with a list price: it is not shown as free.
     """
 
     nano: int
@@ -35,13 +35,13 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """A tool call as the model asked for it.
+    """A tool call as the model requested it.
 
     Attributes:
         id: The provider's id of the call, empty where the log has none.
         name: The tool.
-        arguments: JSON value; numbers with a fraction are `Digits`, so that they are shown as logged.
-        given: Whether there were arguments at all: null is one, absent is not.
+        arguments: A JSON value; fractional numbers are `Digits`, so that they are shown as logged.
+        given: Whether the call has arguments; null is one.
     """
 
     id: str = ""
@@ -51,14 +51,14 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 class Served(Struct, frozen=True, kw_only=True):
-    """Who served a request, and what it took.
+    """The figures of a response.
 
     Attributes:
         model: The model that answered.
-        provider: The provider, only where it is not one that the session's head names.
-        latency_ms: None where the log does not say.
+        provider: The provider, unless session.start names it.
+        latency_ms: None where it is not logged.
         usage: Disjoint token classes; None where the log has none.
-        cost: None is unknown.
+        cost: None where it is unknown.
         finish_reason: As logged.
         attempt: Counts from 1.
     """
@@ -76,8 +76,8 @@ class Block(Struct, frozen=True, kw_only=True):
     """Base of the blocks.
 
     Attributes:
-        type: The event type that made it, or would have; `--only` selects by it.
-        time_ns: When, in UTC nanoseconds since 1970; None where the log does not say.
+        type: The event type by which `--only` selects it.
+        time_ns: UTC nanoseconds since 1970; None where it is not logged.
         agent: The name of the sub-agent that did it; empty for the session's own agent.
     """
 
@@ -86,8 +86,8 @@ class Block(Struct, frozen=True, kw_only=True):
     agent: str = ""
 
 
-class Opened(Block, frozen=True, kw_only=True):
-    """The head of a session. `start` is None in a file that has no readable session.start."""
+class SessionStartBlock(Block, frozen=True, kw_only=True):
+    """The head of a session; `start` is None for a log without a readable session.start."""
 
     type: str = "session.start"
     session_id: str
@@ -95,16 +95,16 @@ class Opened(Block, frozen=True, kw_only=True):
     start: SessionStart | None
 
 
-class Asked(Block, frozen=True, kw_only=True):
-    """A request to a model, of which the messages follow; made only where all messages are asked for."""
+class RequestBlock(Block, frozen=True, kw_only=True):
+    """A request to a model, followed by its messages; only where all messages are requested."""
 
     messages: int
     tools: int
     model: str
 
 
-class MessageShown(Block, frozen=True, kw_only=True):
-    """A message of a person, a system prompt, a tool or an earlier answer.
+class MessageBlock(Block, frozen=True, kw_only=True):
+    """A message: of a person, a system prompt, a tool or an earlier answer.
 
     Attributes:
         role: As logged: system, user, assistant, tool, developer …
@@ -119,29 +119,29 @@ class MessageShown(Block, frozen=True, kw_only=True):
     tool: str = ""
 
 
-class Rewritten(Block, frozen=True, kw_only=True):
-    """A request whose history is not the former one continued.
+class RewriteBlock(Block, frozen=True, kw_only=True):
+    """A request whose history does not continue that of the request before.
 
     Attributes:
-        left_out: Former messages that it does not have.
-        kept: Former messages that it has; 0 in a conversation of its own.
+        left_out: Earlier messages that it lacks.
+        kept: Earlier messages that it has; 0 for a new conversation.
     """
 
     left_out: int
     kept: int
 
 
-class Answered(Block, frozen=True, kw_only=True):
-    """A model's answer, or why there is none. Its tool calls follow as `Ran`, together with their results.
+class ResponseBlock(Block, frozen=True, kw_only=True):
+    """A model's answer, or its error. Its tool calls follow as `ToolCallBlock`, with their results.
 
     Attributes:
-        text: The answer; empty when it only called tools. Of a request that failed, what had been streamed before.
-        served: By whom, and what it took.
-        calls: How many tools it called.
-        unfinished: A stream that broke off: the text is what had arrived.
-        thought: What the model thought before it answered.
-        request: The number of the request, as `context --request` takes it; 0 for one of a sub-agent.
-        error: Why the request failed; empty where it did not.
+        text: The answer, empty if it only called tools; for a failed request, what was streamed before.
+        served: Its figures.
+        calls: The number of its tool calls.
+        unfinished: Whether the stream broke off; the text is what had arrived.
+        thought: The reasoning before the answer.
+        request: The number of the request for `context --request`; 0 for a sub-agent.
+        error: Why the request failed, "" for success.
     """
 
     type: str = "llm.response"
@@ -154,15 +154,15 @@ class Answered(Block, frozen=True, kw_only=True):
     error: str = ""
 
 
-class Ran(Block, frozen=True, kw_only=True):
+class ToolCallBlock(Block, frozen=True, kw_only=True):
     """A tool call and its result.
 
     Attributes:
-        call: What was asked.
+        call: The call.
         output: The result as text.
-        error: Empty when it worked.
-        duration_ms: None where the log does not say.
-        answered: False for a call that the log never answers.
+        error: Why it failed, "" for success.
+        duration_ms: None where it is not logged.
+        answered: Whether the log has its result.
     """
 
     type: str = "tool.call"
@@ -173,21 +173,21 @@ class Ran(Block, frozen=True, kw_only=True):
     answered: bool = True
 
 
-class Logged(Block, frozen=True, kw_only=True):
-    """A router's decision, a person's pin or a compaction of the history: its payload has all there is to show."""
+class PayloadBlock(Block, frozen=True, kw_only=True):
+    """A router's decision, a person's pin or a compaction of the history, shown from its payload alone."""
 
     payload: Payload
 
 
-class Noted(Block, frozen=True, kw_only=True):
-    """Anything else worth a line: unknown types, damaged lines, gaps, stalls, plans, progress.
+class NoteBlock(Block, frozen=True, kw_only=True):
+    """A line on anything else: unknown types, damaged lines, gaps, stalls, progress.
 
     Attributes:
-        word: What kind of thing, one word.
-        text: The line, in our words or the log's.
-        data: What there is to say where there is no text: a JSON value, fractions as `Digits`.
-        more: A longer text below it.
-        severity: `damage` when something is missing from the log.
+        word: Its kind, one word.
+        text: The line.
+        data: A JSON value that is shown where there is no text, fractions as `Digits`.
+        more: A longer text below the line.
+        severity: `damage` if something is missing from the log.
     """
 
     word: str
@@ -197,19 +197,19 @@ class Noted(Block, frozen=True, kw_only=True):
     severity: Severity = "info"
 
 
-class Ended(Block, frozen=True, kw_only=True):
-    """The end of a session, or of a log that has none (`end` is None).
+class SessionEndBlock(Block, frozen=True, kw_only=True):
+    """The end of a session, or of a log without a session.end (`end` is None).
 
     Attributes:
-        start: The session.start it belongs to, empty where there is none.
-        end: The payload.
-        totals: How many there were of each: `request`, `failed request`, `tool`, `failed tool`, `damaged piece`.
-        usage: The sum of the responses and what the end reports beyond it, or only what the end of the Go original
-            reports; disjoint classes.
+        start: The session.start, empty if there is none.
+        end: The session.end.
+        totals: Counts of `request`, `failed request`, `tool`, `failed tool`, `damaged piece`.
+        usage: The sum of the responses and what the end reports beyond it; in logs of the Go original what the end
+            reports. Classes are disjoint.
         cost: What the end reports, or the sum of the responses where that is more; None is unknown.
         end_cost: What the end reports where it is less.
         duration_ms: What the end reports, else the sum of the log's gaps of at most 5 minutes.
-        output: The final output, only where the last answer did not already say it.
+        output: The final output, unless it equals the last answer.
     """
 
     type: str = "session.end"

@@ -1,4 +1,4 @@
-"""What a tool call changes in a file, as a diff: edits by old and new text, and patches in Codex's form."""
+"""Find the change of a file in a tool call, as a diff: edits by old and new text, and patches in Codex's format."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "fish"})
 _RUNS = re.compile(r"-[li]*c[li]*")
 _HANDED = re.compile(r"\s*(?:apply_patch\s+(?:<<\s*['\"]?(\w+)['\"]?\s*|['\"])?)?")
 _CONTEXT = 2
-_MOST = 20_000  # pairs of equal lines that are looked at; beyond that all of the old go and all of the new come
+_MOST = 20_000  # lines and pairs of equal lines to compare; a larger edit shows all old lines, then all new ones
 
 
 class ChangedLine(NamedTuple):
-    """A line of a diff; `sign` is `+`, `-`, a blank, or `@` for what is left out or names a file."""
+    """A line of a diff; `sign` is `+`, `-`, a blank, or `@` for a file name or left-out lines."""
 
     sign: str
     text: str
 
 
 def changes_of(arguments: Json) -> tuple[list[ChangedLine], frozenset[str]]:
-    """Return the lines that a call changes, and the arguments that say so; none where it is no edit."""
+    """Return the lines that a call changes, and the names of the arguments that hold them; empty if it is no edit."""
     if isinstance(arguments, str):
         arguments = {"": arguments}
     if not isinstance(arguments, Mapping):
@@ -50,7 +50,7 @@ def changes_of(arguments: Json) -> tuple[list[ChangedLine], frozenset[str]]:
 
 
 def command_of(words: Sequence[Json]) -> str | None:
-    """Return a command that is a list of words as a person would type it, without the shell that runs it."""
+    """Return a list of words as a command line, without the shell that runs it; None if they are no strings."""
     if not words or not all(isinstance(word, str) for word in words):
         return None
     if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and _RUNS.fullmatch(words[1]):
@@ -73,7 +73,7 @@ def _diff(old: str, new: str) -> list[ChangedLine]:
 
 
 def _patch_in(text: str) -> list[ChangedLine]:
-    """The lines of a text that is a patch, or hands one to `apply_patch`, and nothing else: no word of it is hidden."""
+    """Return the lines of a patch, or of a command that only passes one to `apply_patch`; empty for any other text."""
     before, mark, rest = text.partition(_PATCH)
     patch, end, after = rest.partition("\n*** End Patch")
     handed = _HANDED.fullmatch(before)

@@ -1,7 +1,7 @@
-"""What was logged, for people: calls, texts and JSON with their key order, every digit and no escaped `<`.
+"""Return calls, texts and JSON exactly as logged: with their key order, every digit and no escaped `<`.
 
-A decoder turns 2.50 into 2.5 and 1e21 into 1e+21. Where a value holds such numbers, the event's own bytes are read once
-more with the numbers left as text (`Digits`).
+A decoder turns 2.50 into 2.5 and 1e21 into 1e+21. Where a value holds fractional numbers, the event's bytes are decoded
+again with these numbers left as text (`Digits`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Digits(str):
-    """The text of a number as it stood in the log."""
+    """The text of a number as logged."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ def exact(event: Event, key: str | None = None) -> Json:
 
 
 def exact_elements(event: Event) -> Callable[[Json], Json]:
-    """Return what gives an element of the event's `messages` with every digit; the event is decoded again but once."""
+    """Return a function that maps an element of the event's `messages` to its exact form; it decodes the event once."""
 
     @cache
     def by_id() -> dict[int, Json]:
@@ -89,7 +89,7 @@ def _has_float(value: Json, depth: int = _DEPTH) -> bool:
 
 
 def error_of(event: Event) -> str:
-    """Return an event's error as logged, a text or whatever else a writer put there; "" for none."""
+    """Return an event's error as logged, other JSON than a text as JSON; "" for none."""
     error = exact(event, "error")
     return text_of(error) if error else ""
 
@@ -102,7 +102,7 @@ def read_calls(value: Json) -> list[Call]:
 
 
 def calls_in(message: Message, logged: Json) -> tuple[Call, ...]:
-    """Return the calls that a message makes, as they stand in what was logged of it."""
+    """Return the tool calls of a message, as they stand in its logged form."""
     parts = (part for part in objects(logged, "content") if part.get("type") == "tool_use")
     found = [_read_call(item) for item in chain(objects(logged, "tool_calls"), parts)]
     return tuple(found if len(found) == len(message.tool_calls) else map(_call_of, message.tool_calls))
@@ -114,9 +114,9 @@ def _call_of(request: ToolRequest) -> Call:
 
 
 def text_of(content: Json) -> str:
-    """Return what a content says, as `messages.content_text` does; other JSON as logged."""
-    is_words = content is None or isinstance(content, str) or is_content(content)
-    return content_text.text_of(content) if is_words else compact_json(content)
+    """Return the text of a content, as `messages.content_text` does; other JSON as logged."""
+    is_text = content is None or isinstance(content, str) or is_content(content)
+    return content_text.text_of(content) if is_text else compact_json(content)
 
 
 def _read_call(item: Mapping[str, Json]) -> Call:
@@ -136,10 +136,10 @@ def _word(value: Json) -> str:
 
 
 def event_json(event: Event) -> str:
-    """Return the event's line, without its end; strict JSON, integers of any size keep their digits."""
+    """Return the event's line without its line end: strict JSON; integers of any size keep their digits."""
     value = event.to_dict()
     try:
         line = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError, RecursionError):  # not-a-number, or deeper than a reader would follow
+    except (TypeError, ValueError, RecursionError):  # NaN, or nested deeper than the encoder allows
         line = json.dumps(json.loads(encode_object(value)), separators=(",", ":"))
     return line.replace("\x7f", "\\u007f")

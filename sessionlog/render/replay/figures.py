@@ -1,4 +1,4 @@
-"""Figures of a replay as spans: short for a person at a terminal, exact for pipes and diffs."""
+"""Format the figures of a replay as spans: short on a terminal, exact in pipes and diffs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from sessionlog.render.times import stamp
 
 
 def count(view: View, number: int) -> str:
-    """A count: `14.1k`, or every digit."""
+    """Return a count: `14.1k`, or every digit."""
     return str(number) if view.exact else human_count(number)
 
 
 def counted(view: View, number: int, word: str) -> str:
-    """A count with its noun: `1 tool`, `24 tools`."""
+    """Return a count with its noun: `1 tool`, `24 tools`."""
     return f"{count(view, number)} {word}{'' if number == 1 else 's'}"
 
 
 def span_of_time(view: View, milliseconds: float | None) -> Span:
-    """A time span, "" where it is unknown."""
+    """Return a duration, "" where it is unknown."""
     if milliseconds is None:
         return Span("")
     if not view.exact:
@@ -36,7 +36,7 @@ def span_of_time(view: View, milliseconds: float | None) -> Span:
 
 
 def money(view: View, cost: Cost | None) -> Span:
-    """A cost, "" where it is unknown: `$0.031`, `~$0.02` estimated, `$0 (free)`, `$0` as logged."""
+    """Return a cost, "" where it is unknown: `$0.031`, `~$0.02` estimated, `$0 (free)`, `$0` as logged."""
     if cost is None:
         return Span("")
     if cost.nano == 0 and not cost.partial:
@@ -47,7 +47,7 @@ def money(view: View, cost: Cost | None) -> Span:
 
 
 def tokens(view: View, usage: TokenUsage | None, *, hit_rate: bool = False) -> Iterator[Span]:
-    """Token classes, each its own part: `812 in`, `14.1k cached`, `2.0k written`, `96 out (44 reasoning)`."""
+    """Yield the token classes: `812 in`, `14.1k cached`, `2.0k written`, `96 out (44 reasoning)`."""
     if usage is None:
         return
     yield Span(f"{count(view, usage.input)} in")
@@ -61,7 +61,7 @@ def tokens(view: View, usage: TokenUsage | None, *, hit_rate: bool = False) -> I
 
 
 def moment(view: View, time_ns: int | None) -> Span:
-    """When: `21 Nov 09:58`, or date, second and zone in full; "" where it is unknown."""
+    """Return a time: `21 Nov 09:58`, or exact with seconds and zone; "" where it is unknown."""
     if time_ns is None:
         return Span("")
     if not view.exact:
@@ -70,7 +70,7 @@ def moment(view: View, time_ns: int | None) -> Span:
 
 
 def _digits(nano: int) -> str:
-    """Nano-dollars as dollars, all digits and at least cents."""
+    """Format nano-dollars as dollars with all digits, at least cents."""
     text = f"{Decimal(nano) / NANO:f}"
     whole, _, cents = text.partition(".")
     return f"{whole}.{cents.rstrip('0').ljust(2, '0')}"

@@ -1,7 +1,7 @@
-"""The fold: events in, blocks out, each as soon as it is known, in memory that does not grow with the log.
+"""Fold events into blocks, each as soon as it is complete, in memory that does not grow with the log.
 
-It decides what is worth showing and what has been shown; how it looks is the layout's. Bad data never raises: a payload
-that is none is a note, and the next event is as good as any.
+The fold decides what is shown, and leaves out what was shown before; `layout` decides how it looks. Bad data never
+raises: an event with an unreadable payload becomes a note, and the fold continues with the next.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ from sessionlog.events.payloads import (
     ToolCall,
 )
 from sessionlog.messages.entry import content_text
-from sessionlog.render.replay.account import Account, Price
 from sessionlog.render.replay.blocks import (
-    Answered,
-    Asked,
     Block,
     Call,
-    Ended,
-    MessageShown,
-    Opened,
-    Ran,
-    Rewritten,
+    MessageBlock,
+    RequestBlock,
+    ResponseBlock,
+    RewriteBlock,
     Served,
+    SessionEndBlock,
+    SessionStartBlock,
+    ToolCallBlock,
 )
 from sessionlog.render.replay.exact import compact_json, error_of, exact, exact_elements, read_calls, text_of
 from sessionlog.render.replay.partial import Partial
@@ -53,12 +52,13 @@ from sessionlog.render.replay.remarks import (
     problem_note,
     unknown_note,
 )
+from sessionlog.render.replay.totals import Price, SessionTotals
 from sessionlog.sources import values
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice, answer_entry
 
 QUIET = frozenset({"progress", "llm.delta"})
-"""Event types that are shown only when asked for by name: they say piecemeal what other events say whole."""
+"""Event types that are shown only when chosen by name: other events repeat their content as a whole."""
 
 
 Subagents = Literal["inline", "none", "only"]
@@ -77,20 +77,23 @@ def fold_replay(
     """Turn the events of a session into the blocks of its replay.
 
     Args:
-        events: In file order, with the problems the reader met.
-        own: Whether requests hold whole prompts unless they say otherwise, as in our own logs.
-        session_id: The session's name, which is its file's; the first event's id where it is empty.
-        all_messages: Also show the messages that have been shown before.
-        chosen: Whether a type is to be shown; `QUIET` types and requests are shown only where this says so. Damage is
-            always shown. None chooses all others.
-        subagents: Where what sub-agents did is shown: among the rest, nowhere, or nothing else.
-        price: Gives the cost of a response that records none.
+        events: In file order, with the problems found by the reader.
+        own: Whether requests hold whole prompts by default, as in logs of sessionlog.
+        session_id: The session's name, as its file has it; where it is empty, the id of the first event.
+        all_messages: Also show messages that were shown before.
+        chosen: Whether an event type is shown; None chooses all but `QUIET` types and requests. Damage is always shown.
+        subagents: Whether the work of sub-agents is shown among the rest, not at all, or alone.
+        price: Returns the cost of a response that records none.
     """
 
     def is_wanted(block: Block) -> bool:
         if chosen is not None and block.type != "problem" and not chosen(block.type):
             return False
-        return subagents == "inline" or bool(block.agent) == (subagents == "only") or isinstance(block, Opened | Ended)
+        return (
+            subagents == "inline"
+            or bool(block.agent) == (subagents == "only")
+            or isinstance(block, SessionStartBlock | SessionEndBlock)
+        )
 
     fold = _Fold(session_id, all_messages, chosen or (lambda _: False), price, own=own)
     for item in events:
@@ -107,7 +110,7 @@ class _Fold:
         self._session_id = session_id
         self._all_messages = all_messages
         self._named = named
-        self._account = Account(price)
+        self._totals = SessionTotals(price)
         self._conversation = ConversationFold(own=own)
         self._splices: Sequence[Splice] = ()  # of the event
         self._tools: dict[str, str] = {}  # names of calls, by id
@@ -115,7 +118,7 @@ class _Fold:
         self._partial = Partial()
         self._pending: list[Call] = []  # calls of the last answer, without those that have results
         self._opened = self._started = self._ended = False
-        self._is_repeated = False  # what is left of a history that was cut is logged once more
+        self._is_repeated = False  # after a cut, the rest of the history is logged again
         self._answer = ""
         self._handlers: Mapping[type, Callable[[Event, Any], Iterator[Block]]] = {
             SessionStart: self._on_start,
@@ -127,32 +130,32 @@ class _Fold:
         }
 
     def problem(self, problem: Problem) -> Iterator[Block]:
-        """Show a damaged piece at its place; `check` reports problems that lost nothing."""
+        """Yield the note on a damaged piece; other problems lost nothing and are left to `check`."""
         if problem.severity == "damage":
-            self._account.totals["damaged piece"] += 1
+            self._totals.counts["damaged piece"] += 1
             yield problem_note(problem)
 
     def event(self, event: Event) -> Iterator[Block]:
-        """One event; what a sub-agent did bears its name."""
+        """Yield the blocks of an event, with the name of its sub-agent if it has one."""
         self._logged = event
         if event.data is None and event.type in PAYLOADS:
-            event = replace(event, data=event.extra)  # its writer put the fields beside the envelope
+            event = replace(event, data=event.extra)  # some writers put the fields into the envelope
         agent = values.text(event.data, "agent") if event.type in ("llm.response", "tool.call") else ""
         time_ns = event.time_ns
         for block in self._event(event, time_ns):
-            by = agent if isinstance(block, Answered | Ran) else ""
+            by = agent if isinstance(block, ResponseBlock | ToolCallBlock) else ""
             yield structs.replace(block, type=block.type or event.type, time_ns=time_ns, agent=by)
 
     def close(self) -> Iterator[Block]:
-        """The log is over: show what is still open, and that there is no end where there is none."""
-        blocks = list(self._settle())
+        """Yield what is still open at the end of the log, and an end block if the log has no session.end."""
+        blocks = list(self._close_open())
         if self._opened and not self._ended:
-            blocks.append(self._account.ending(None, {}, answer=self._answer))
+            blocks.append(self._totals.end_block(None, {}, answer=self._answer))
         for block in blocks:
-            yield structs.replace(block, time_ns=self._account.time_ns)
+            yield structs.replace(block, time_ns=self._totals.time_ns)
 
     def _event(self, event: Event, time_ns: int | None) -> Iterator[Block]:
-        self._account.pass_time(time_ns)
+        self._totals.add_time(time_ns)
         value = payload(event)
         self._splices = self._conversation.apply(event)
         if not self._opened and not isinstance(value, SessionStart):
@@ -167,20 +170,22 @@ class _Fold:
 
     def _on_other(self, event: Event, value: Payload | None) -> Iterator[Block]:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
-            return  # its llm.response has just said it
+            return  # the llm.response before has the same text
         self._is_repeated |= isinstance(value, Compaction) and value.dropped is not None
         yield block_of(event, value)
-        if event.type == "llm.response":  # a request was made, whatever is left of its answer
-            self._account.served(replace(event, data={}), LLMResponse(), self._partial, failed=False)
+        if event.type == "llm.response":  # its payload is unreadable, but the request counts
+            self._totals.add_response(replace(event, data={}), LLMResponse(), self._partial, failed=False)
             self._ended = False
 
-    def _open(self, event: Event, start: SessionStart | None) -> Opened:
+    def _open(self, event: Event, start: SessionStart | None) -> SessionStartBlock:
         self._opened = True
-        self._account.begin(start, event.time_ns)
-        return Opened(session_id=self._session_id or event.session_id, logged_id=event.session_id, start=start)
+        self._totals.begin(start, event.time_ns)
+        return SessionStartBlock(
+            session_id=self._session_id or event.session_id, logged_id=event.session_id, start=start
+        )
 
     def _on_start(self, event: Event, start: SessionStart) -> Iterator[Block]:
-        yield from self._settle()
+        yield from self._close_open()
         if self._started:
             yield unknown_note(self._logged)  # the first one counts
             return
@@ -188,23 +193,23 @@ class _Fold:
         yield self._open(event, start)
         for role, text in (("system", start.system_prompt), ("user", start.prompt)):
             if text:
-                yield MessageShown(role=role, text=text)
+                yield MessageBlock(role=role, text=text)
         self._prompt = start.prompt or ""
 
     def _on_request(self, event: Event, request: LLMRequest) -> Iterator[Block]:
         yield from self._break_off()
         self._ended = self._is_repeated = False
-        self._account.asked = request.model or ""
-        ran, messages = self._sort(event)
+        self._totals.requested_model = request.model or ""
+        ran, messages = self._new_blocks(event)
         yield from ran
         yield from self._unanswered()
         if self._all_messages or self._named(event.type):
             # The oldest logs have a count of messages instead of messages.
             count = len(request.messages or ()) or request.messages_count or 0
-            yield Asked(messages=count, tools=len(request.tools or ()), model=request.model or "")
+            yield RequestBlock(messages=count, tools=len(request.tools or ()), model=request.model or "")
         for splice in self._splices:
             if splice.left_out:
-                yield Rewritten(left_out=splice.left_out, kept=splice.kept)
+                yield RewriteBlock(left_out=splice.left_out, kept=splice.kept)
         if self._all_messages:
             all_of_it = [(message, one) for one in map(Added, request.messages or ()) for message in one.entry.messages]
             tools = {call.id: call.name for message, _ in all_of_it for call in message.tool_calls}
@@ -212,10 +217,10 @@ class _Fold:
             messages = [message_block(message, one, tools, elements) for message, one in all_of_it]
         yield from messages
 
-    def _sort(self, event: Event) -> tuple[list[Ran], list[MessageShown]]:
-        """What is new in the conversation: results of open calls, and messages."""
-        ran: list[Ran] = []
-        messages: list[MessageShown] = []
+    def _new_blocks(self, event: Event) -> tuple[list[ToolCallBlock], list[MessageBlock]]:
+        """Return what is new in the conversation: open tool calls with their results, and messages."""
+        ran: list[ToolCallBlock] = []
+        messages: list[MessageBlock] = []
         elements = exact_elements(event)
         splices = (splice for splice in self._splices if splice.cause not in ("answer", "partial", "result"))
         for one in chain.from_iterable(splice.added for splice in splices):
@@ -225,8 +230,8 @@ class _Fold:
                 call = next((one for one in self._pending if one.id and one.id == message.tool_call_id), None)
                 if message.role == "tool" and call is not None:
                     self._pending.remove(call)
-                    self._account.totals["tool"] += 1
-                    ran.append(Ran(call=call, output=text))
+                    self._totals.counts["tool"] += 1
+                    ran.append(ToolCallBlock(call=call, output=text))
                 elif message.role == "user" and text.strip() == self._prompt.strip():
                     self._prompt = ""  # shown with the head
                 else:
@@ -234,8 +239,8 @@ class _Fold:
         return ran, messages
 
     def _on_change(self, event: Event, change: HistoryChange) -> Iterator[Block]:
-        """A history that changes between requests: shown as a line, with the messages that no request will repeat."""
-        _, messages = self._sort(event)
+        """Yield a line for a history that changes between requests, with the messages that no request will repeat."""
+        _, messages = self._new_blocks(event)
         if event.type in {"history.clear", "history.pop"}:
             self._is_repeated = True
         elif change.reason not in UNREPEATED:
@@ -253,20 +258,20 @@ class _Fold:
     def _on_response(self, event: Event, response: LLMResponse) -> Iterator[Block]:
         yield from self._unanswered()
         error = error_of(event)
-        served = self._account.served(event, response, self._partial, failed=bool(error))
+        served = self._totals.add_response(event, response, self._partial, failed=bool(error))
         text, streamed = response.content or "", self._partial.text
         self._partial = Partial()
         self._ended = False
         request = 0 if "agent" in event.data else self._conversation.requests
         if error:
-            yield Answered(served=served, request=request, error=error, text=text or streamed)
+            yield ResponseBlock(served=served, request=request, error=error, text=text or streamed)
             return
         calls = read_calls(exact(event, "tool_calls"))
         self._answer = text.strip()
         self._pending += calls
         self._tools = {call.id: call.name for call in calls}
         count = response.tool_calls if type(response.tool_calls) is int else len(calls)
-        yield Answered(served=served, request=request, text=text, calls=count, thought=_thought(event.data))
+        yield ResponseBlock(served=served, request=request, text=text, calls=count, thought=_thought(event.data))
 
     def _on_tool(self, event: Event, tool: ToolCall) -> Iterator[Block]:
         call = Call(
@@ -275,45 +280,45 @@ class _Fold:
         self._close(call)
         self._ended = False
         error = error_of(event)
-        self._account.totals["tool"] += 1
-        self._account.totals["failed tool"] += bool(error)
-        yield Ran(call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms)
+        self._totals.counts["tool"] += 1
+        self._totals.counts["failed tool"] += bool(error)
+        yield ToolCallBlock(call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms)
 
     def _close(self, ran: Call) -> None:
-        """Take out the open call that an executed one belongs to: by id, else by name and arguments, else by name."""
-        ways: tuple[Callable[[Call], bool], ...] = (
+        """Remove the open call that matches an executed one: by id, else by name and arguments, else by name."""
+        matchers: tuple[Callable[[Call], bool], ...] = (
             lambda call: bool(call.id) and call.id == ran.id,
             lambda call: call.name == ran.name and compact_json(call.arguments) == compact_json(ran.arguments),
             lambda call: call.name == ran.name,
         )
-        found = next((call for fits in ways for call in self._pending if fits(call)), None)
+        found = next((call for matches in matchers for call in self._pending if matches(call)), None)
         if found is not None:
             self._pending.remove(found)
 
     def _on_end(self, event: Event, end: SessionEnd) -> Iterator[Block]:
-        yield from self._settle()
+        yield from self._close_open()
         self._ended = True
-        yield self._account.ending(end, event.data, answer=self._answer)
+        yield self._totals.end_block(end, event.data, answer=self._answer)
 
-    def _settle(self) -> Iterator[Block]:
-        """Show what no event will answer any more."""
+    def _close_open(self) -> Iterator[Block]:
+        """Yield open calls without a result, and a stream without a response."""
         yield from self._unanswered()
         yield from self._break_off()
 
     def _unanswered(self) -> Iterator[Block]:
         calls, self._pending = self._pending, []
         for call in calls:
-            yield Ran(call=call, answered=False)
+            yield ToolCallBlock(call=call, answered=False)
 
     def _break_off(self) -> Iterator[Block]:
-        """Show a stream that no response closed."""
+        """Yield a stream that no response completed."""
         partial, self._partial = self._partial, Partial()
-        provider, usage = self._account.unnamed(partial.provider), self._account.usage(partial.usage)
+        provider, usage = self._totals.other_provider(partial.provider), self._totals.usage(partial.usage)
         yield from partial.blocks(Served(model=partial.model, provider=provider, usage=usage))
 
 
 def _thought(data: Mapping[str, Any]) -> str:
-    """What a model thought, where the log has the text."""
+    """Return the model's reasoning, where the log has its text."""
     if not ("reasoning" in data or isinstance(data.get("message"), Mapping)):
         return ""
     return "\n".join(piece.text for piece in answer_entry(data).pieces if piece.kind == "thinking")

@@ -1,4 +1,4 @@
-"""Block → lines: one function per block; the blank lines between them are set here too."""
+"""Turn blocks into lines, with one function per kind of block, and separate them by blank lines."""
 
 from __future__ import annotations
 
@@ -9,37 +9,54 @@ from msgspec.structs import replace
 
 from sessionlog.analytics.zones import local_time
 from sessionlog.render.replay.blocks import (
-    Answered,
-    Asked,
     Block,
-    Ended,
-    Logged,
-    MessageShown,
-    Noted,
-    Opened,
-    Ran,
-    Rewritten,
+    MessageBlock,
+    NoteBlock,
+    PayloadBlock,
+    RequestBlock,
+    ResponseBlock,
+    RewriteBlock,
+    SessionEndBlock,
+    SessionStartBlock,
+    ToolCallBlock,
 )
 from sessionlog.render.replay.figures import counted, money, span_of_time, tokens
-from sessionlog.render.replay.layout_session import compacted, compacting, ended, opened, pinned, routed
-from sessionlog.render.replay.layout_tools import called, ran, spelled
-from sessionlog.render.replay.lines import Limit, Line, Span, View, body, cells, clipped, head, labelled, told, words
+from sessionlog.render.replay.layout_session import compacted, compacting, pinned, routed, session_end, session_head
+from sessionlog.render.replay.layout_tools import json_text, tool_call, tool_result
+from sessionlog.render.replay.lines import (
+    Limit,
+    Line,
+    Span,
+    View,
+    body,
+    cells,
+    clipped,
+    head,
+    labelled,
+    labelled_text,
+    words,
+)
 from sessionlog.render.replay.markdown import prose
 
-_ATTACHED = {Ran: (Ran, Answered), MessageShown: (Asked,), Noted: (Noted,), Rewritten: (Asked,)}
+_ATTACHED = {
+    ToolCallBlock: (ToolCallBlock, ResponseBlock),
+    MessageBlock: (RequestBlock,),
+    NoteBlock: (NoteBlock,),
+    RewriteBlock: (RequestBlock,),
+}
 _NOTE = Limit(chars=400)
 _ORDINARY = frozenset({"", "stop", "tool_calls", "tool_use", "end_turn", "stop_sequence", "completed", "function_call"})
 _SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assistant": ("assistant ▸", "model")}
 
 
 def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
-    """Turn blocks into lines, those of one block together, a blank line before what does not belong to the last."""
+    """Yield the lines of each block, with a blank line first unless it belongs to the block before."""
     last: Block | None = None
     margin = None if view.exact or (view.width or 0) < _LEAST else Margin(view)
     for block in blocks:
         attached = isinstance(last, _ATTACHED.get(type(block), ())) and last.agent == block.agent
         gap: list[Line] = [] if last is None or attached else [()]
-        if isinstance(block, Opened | Ended):
+        if isinstance(block, SessionStartBlock | SessionEndBlock):
             lines = _lines(view, block)
         elif margin is None:
             lines = _of_agent(view, block, last)
@@ -50,7 +67,7 @@ def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
 
 
 def _of_agent(view: View, block: Block, last: Block | None) -> Iterator[Line]:
-    """A block; one of a sub-agent behind a bar of its own, that bears its name where it begins."""
+    """Yield the lines of a block; those of a sub-agent behind a bar, with its name where it begins."""
     if not block.agent:
         yield from _lines(view, block)
         return
@@ -63,18 +80,18 @@ def _of_agent(view: View, block: Block, last: Block | None) -> Iterator[Line]:
 
 
 def _lines(view: View, block: Block) -> Iterator[Line]:
-    if isinstance(block, Logged):
+    if isinstance(block, PayloadBlock):
         yield from _PAYLOADS[block.type](view, block.payload)
     else:
         yield from _BLOCKS[type(block)](view, block)
 
 
-def _asked(view: View, block: Asked) -> Iterator[Line]:
+def _request(view: View, block: RequestBlock) -> Iterator[Line]:
     facts = [Span(counted(view, block.messages, "message")), Span(counted(view, block.tools, "tool"))]
     yield from head(view, (Span("▹ request", "note"), Span("  "), words(block.model, "note")), facts)
 
 
-def _message(view: View, block: MessageShown) -> Iterator[Line]:
+def _message(view: View, block: MessageBlock) -> Iterator[Line]:
     if block.role == "tool":
         yield clipped((Span("tool ▸ ", "tool"), words(block.tool, "tool")), view.width)
         yield from body(view, block.text, view.limits.output, indent=2, gutter="│ ", prose=False)
@@ -82,21 +99,21 @@ def _message(view: View, block: MessageShown) -> Iterator[Line]:
     label, style = _SPEAKERS.get(block.role, (f"{words(block.role).text} ▸", "note"))
     if style == "note":
         limit = view.limits.system if block.role in {"system", "developer"} else view.limits.prose
-        yield from told(view, (Span(label, style),), block.text, limit, style)
+        yield from labelled_text(view, (Span(label, style),), block.text, limit, style)
     else:
         yield from labelled((Span(label, style),), prose(view, block.text, indent=cells((Span(label),)) + 1))
     for call in block.calls:
-        yield from called(view, call, ())
+        yield from tool_call(view, call, ())
 
 
-def _rewritten(view: View, block: Rewritten) -> Iterator[Line]:
+def _rewrite(view: View, block: RewriteBlock) -> Iterator[Line]:
     left_out = counted(view, block.left_out, "earlier message")
     verb = "is" if block.left_out == 1 else "are"
-    text = f"{left_out} {verb} not in this request" if block.kept else "a conversation of its own begins"
+    text = f"{left_out} {verb} not in this request" if block.kept else "a new conversation begins"
     yield (Span("↺ history  ", "note"), Span(text, "note"))
 
 
-def _answered(view: View, block: Answered) -> Iterator[Line]:
+def _response(view: View, block: ResponseBlock) -> Iterator[Line]:
     served = block.served
     left: Line = (Span("◂ ", "model"), words(served.model or "answer", "model"))
     if block.error:
@@ -111,7 +128,7 @@ def _answered(view: View, block: Answered) -> Iterator[Line]:
             yield from body(view, block.text, view.limits.prose, indent=2, gutter="│ ")
         return
     if block.thought.strip():
-        yield from told(view, (Span("  thinking ▸", "note"),), block.thought, view.limits.thought, "note")
+        yield from labelled_text(view, (Span("  thinking ▸", "note"),), block.thought, view.limits.thought, "note")
     yield from prose(view, block.text, indent=2)
     if block.unfinished:
         yield (Span("  ◌ broke off here: no response was recorded", "unfinished"),)
@@ -119,7 +136,7 @@ def _answered(view: View, block: Answered) -> Iterator[Line]:
         yield (Span("  (no text)", "note"),)
 
 
-def _figures(view: View, block: Answered) -> Iterator[Span]:
+def _figures(view: View, block: ResponseBlock) -> Iterator[Span]:
     served = block.served
     if served.attempt > 1:
         yield Span(f"attempt {served.attempt}", "unfinished")
@@ -132,24 +149,24 @@ def _figures(view: View, block: Answered) -> Iterator[Span]:
     yield money(view, served.cost)
 
 
-def _noted(view: View, block: Noted) -> Iterator[Line]:
+def _note(view: View, block: NoteBlock) -> Iterator[Line]:
     style = "failed" if block.severity == "damage" else "note"
     mark = "!" if block.severity == "damage" else "·"
-    text = block.text or ("" if block.data is None else spelled(view, block.data))
+    text = block.text or ("" if block.data is None else json_text(view, block.data))
     for index, line in enumerate(body(view, f"{words(block.word).text}  {text}", _NOTE, indent=4, style=style)):
         yield line if index else (Span(f"{mark} ", style), *line[1:])
     yield from body(view, block.more, view.limits.output, indent=4, gutter="│ ")
 
 
 _BLOCKS: Mapping[type[Block], Callable[[View, Any], Iterator[Line]]] = {
-    Opened: opened,
-    Asked: _asked,
-    MessageShown: _message,
-    Rewritten: _rewritten,
-    Answered: _answered,
-    Ran: ran,
-    Ended: ended,
-    Noted: _noted,
+    SessionStartBlock: session_head,
+    RequestBlock: _request,
+    MessageBlock: _message,
+    RewriteBlock: _rewrite,
+    ResponseBlock: _response,
+    ToolCallBlock: tool_result,
+    SessionEndBlock: session_end,
+    NoteBlock: _note,
 }
 _PAYLOADS: Mapping[str, Callable[[View, Any], Iterator[Line]]] = {
     "routing_decision": routed,
@@ -161,14 +178,14 @@ _PAYLOADS: Mapping[str, Callable[[View, Any], Iterator[Line]]] = {
 
 
 _WIDTH = 8
-_LEAST = 60  # columns; a narrower terminal has no room for a margin
+_LEAST = 60  # columns; narrower terminals get no margin
 
 
 class Margin:
-    """Writes labels beside the lines of a block, a number on its first; text that goes to a pipe has none.
+    """Writes the number of a request or a time beside the lines of a block; only on terminals.
 
     Attributes:
-        view: What is left of the view beside the margin.
+        view: The view with the width that the margin leaves.
     """
 
     def __init__(self, view: View) -> None:
@@ -176,14 +193,14 @@ class Margin:
         self.view = replace(view, width=(view.width or 0) - _WIDTH)
 
     def beside(self, block: Block, lines: Iterable[Line]) -> Iterator[Line]:
-        """Yield the lines of a block with what the margin says of it; a time without a line comes with the next."""
-        number = block.request if isinstance(block, Answered) else 0
+        """Yield the lines of a block behind their labels: its number on the first line, its time on the next."""
+        number = block.request if isinstance(block, ResponseBlock) else 0
         for line in lines:
             label, number = f"#{number}" if number else self._time(block.time_ns), 0
             yield (Span(f"{label[: _WIDTH - 2]:>{_WIDTH - 2}}  ", "note"), *line) if line else line
 
     def _time(self, time_ns: int | None) -> str:
-        """The day or the minute, if it is another one than the last that was shown."""
+        """Return the day or the minute if it differs from the last one shown, else ""."""
         if time_ns is None:
             return ""
         time = local_time(time_ns, self.view.zone)

@@ -1,4 +1,4 @@
-"""How a session begins, is routed on its way, and ends: names and facts, decisions and pins, the sums."""
+"""Lay out a session's head, routing decisions, pins, compactions, and end with its sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sessionlog.events.payloads import (
     SessionStart,
 )
 from sessionlog.ledger.schema import RUNNING_NS
-from sessionlog.render.replay.blocks import Ended, Opened
+from sessionlog.render.replay.blocks import SessionEndBlock, SessionStartBlock
 from sessionlog.render.replay.exact import compact_json
 from sessionlog.render.replay.figures import count, counted, moment, money, span_of_time, tokens
 from sessionlog.render.replay.lines import (
@@ -29,9 +29,9 @@ from sessionlog.render.replay.lines import (
     failure,
     head,
     joined,
+    labelled_text,
     row,
     rule,
-    told,
     words,
 )
 from sessionlog.render.times import home_path
@@ -42,8 +42,8 @@ _CANDIDATES = 5
 Facts = dict[str, list[Span]]
 
 
-def opened(view: View, block: Opened) -> Iterator[Line]:
-    """The head: session, provider and model, when and where; then how it was routed."""
+def session_head(view: View, block: SessionStartBlock) -> Iterator[Line]:
+    """Yield the head: session, provider and model, time and folder; then how it was routed."""
     start = block.start or SessionStart()
     provider = start.provider or start.resolved_harness or ""
     served = _names(provider, start.model)
@@ -58,12 +58,12 @@ def opened(view: View, block: Opened) -> Iterator[Line]:
     yield from _rows(view, facts)
 
 
-def ended(view: View, block: Ended) -> Iterator[Line]:
-    """What it came to: a last output, an error, what routing changed on the way, and the sums."""
+def session_end(view: View, block: SessionEndBlock) -> Iterator[Line]:
+    """Yield the end: a last output, an error, what routing changed since the start, and the sums."""
     end, start = block.end, block.start
     if end is not None:
         if block.output.strip():
-            yield from told(view, (Span("output ▸", "model"),), block.output, view.limits.prose)
+            yield from labelled_text(view, (Span("output ▸", "model"),), block.output, view.limits.prose)
             yield ()
         yield from failure(view, end.error or "", view.limits.prose, indent=0)
         provider = start.provider or start.resolved_harness or ""
@@ -76,7 +76,7 @@ def ended(view: View, block: Ended) -> Iterator[Line]:
     yield from rule(view, list(_sums(view, block)))
 
 
-def _sums(view: View, block: Ended) -> Iterator[Span]:
+def _sums(view: View, block: SessionEndBlock) -> Iterator[Span]:
     end, totals = block.end, block.totals
     if end is None:
         yield Span(_no_end(view, block), "unfinished")
@@ -94,7 +94,7 @@ def _sums(view: View, block: Ended) -> Iterator[Span]:
         yield from tokens(view, block.usage, hit_rate=True)
     if block.cost is not None:
         cost, less = money(view, block.cost), money(view, block.end_cost).text
-        yield cost._replace(text=f"{cost.text} (the end says {less})") if less else cost
+        yield cost._replace(text=f"{cost.text} (the end has {less})") if less else cost
     elif totals["request"] or (end and end.tokens is not None):
         yield Span("cost unknown", "note")
     if end and end.cost_cap_usd is not None:
@@ -103,8 +103,8 @@ def _sums(view: View, block: Ended) -> Iterator[Span]:
         yield Span(counted(view, totals["damaged piece"], "damaged piece"), "failed")
 
 
-def _no_end(view: View, block: Ended) -> str:
-    """A text for a diff must not depend on when it was made."""
+def _no_end(view: View, block: SessionEndBlock) -> str:
+    """Return the status of a log without an end; exact text must not depend on the current time."""
     if view.exact or block.time_ns is None:
         return "no end"
     age_ns = int(view.now.timestamp() * 1e9) - block.time_ns
@@ -112,7 +112,7 @@ def _no_end(view: View, block: Ended) -> str:
 
 
 def _routing(routing: Routing, provider: str) -> Facts:
-    """What start and end both say about routing, by label; empty lists for what they do not say."""
+    """Return the routing facts of a start or an end by label, with empty lists for absent ones."""
     tried = routing.attempted_providers or ()
     failovers = routing.failover_count or 0
     return {
@@ -141,7 +141,7 @@ def _routing(routing: Routing, provider: str) -> Facts:
 
 
 def _change(word: str, asked: str | None, got: str | None, source: str | None = None, *, always: bool = True) -> Span:
-    """`asked → got`, or the one name where they are the same; that is left out unless `always`."""
+    """Return `asked → got`; where they are equal the name, or nothing unless `always`."""
     if not asked and not got:
         return Span("")
     if not asked or not got or asked == got:
@@ -170,7 +170,7 @@ def _pairs(view: View, metadata: Mapping[str, Any] | None) -> list[Span]:
 
 
 def routed(view: View, chosen: RoutingDecision) -> Iterator[Line]:
-    """A router's decision: what it chose and why, then the candidates."""
+    """Yield a router's decision: the choice and its reason, then the candidates."""
     names = _names(chosen.harness, chosen.provider, chosen.model)
     yield clipped((Span("⇢ route  ", "title"), names), view.width)
     yield from body(view, chosen.reason or "", view.limits.prose, indent=2, style="note")
@@ -189,9 +189,9 @@ def routed(view: View, chosen: RoutingDecision) -> Iterator[Line]:
 
 
 def pinned(view: View, override: Override) -> Iterator[Line]:
-    """A person's pin, and whether routing would have chosen the same."""
+    """Yield a person's pin, and whether routing would have chosen the same."""
     label = "⇄ rejected override " if isinstance(override, RejectedOverride) else "⇄ override "
-    yield from told(view, (Span(label, "title"),), _comparison(override), view.limits.prose)
+    yield from labelled_text(view, (Span(label, "title"),), _comparison(override), view.limits.prose)
     score = "" if override.auto_score is None else f"score {override.auto_score:.15g}"
     status = (override.outcome or {}).get("status")
     facts = joined([
@@ -206,13 +206,13 @@ def pinned(view: View, override: Override) -> Iterator[Line]:
 
 
 def compacting(view: View, value: Compaction) -> Iterator[Line]:
-    """A compaction that begins: how much there is."""
+    """Yield the line of a compaction that begins."""
     size = [] if value.messages_before is None else [Span(counted(view, value.messages_before, "message"), "note")]
     yield (Span("⇣ compacting", "note"), Span("  " if size else ""), *size)
 
 
 def compacted(view: View, value: Compaction) -> Iterator[Line]:
-    """A compaction: how much became how much, and the summary that stands for the rest."""
+    """Yield a compaction: sizes before and after, and the summary that replaces the messages."""
     failed = value.success is False or bool(value.error)
     label = Span("⇣ compaction failed" if failed else "⇣ compacted", "failed" if failed else "title")
     figures = [
@@ -232,7 +232,7 @@ def compacted(view: View, value: Compaction) -> Iterator[Line]:
 
 
 def _sticky_parts(sticky: RoutingStickyState | None) -> list[Span]:
-    """Whether the session stayed on the server that has its cache; nothing where the log says nothing."""
+    """Return whether the session stayed on the server that has its cache; empty where it is not logged."""
     if sticky is None or not (sticky.key_present or sticky.assignment or sticky.reason):
         return []
     return [
@@ -245,7 +245,7 @@ def _sticky_parts(sticky: RoutingStickyState | None) -> list[Span]:
 
 
 def _load_parts(load: RoutingUtilizationState | None) -> list[Span]:
-    """How busy the server was; nothing where the log says nothing."""
+    """Return the load of the server; empty where it is not logged."""
     if load is None:
         return []
     numbers = [(load.active_requests, "active"), (load.queued_requests, "queued"), (load.max_concurrency, "max")]
@@ -275,7 +275,7 @@ def _candidates(view: View, candidates: list[Mapping[str, Json]]) -> Iterator[Li
 
 
 def _comparison(override: Override) -> str:
-    """What was pinned against what routing had chosen, the axes that differ first.
+    """Compare a pin with the choice of routing, the axes that differ first.
 
     An overridden axis without a verdict counts as disagreement, as in the routing report.
     """

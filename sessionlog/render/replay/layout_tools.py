@@ -1,6 +1,6 @@
-"""How a tool call looks: what was asked on its head, the rest of its arguments and its result below.
+"""Lay out a tool call: its name and main argument on the first line, other arguments and the result below.
 
-A terminal shows arguments as a person would say them; pipes and diffs get the logged JSON, compact, in its order.
+A terminal shows arguments as `key=value` or as text; pipes and diffs get the logged JSON, compact, in its order.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from sessionlog.render.replay.blocks import Call, Ran
+from sessionlog.render.replay.blocks import Call, ToolCallBlock
 from sessionlog.render.replay.changes import ChangedLine, changes_of, command_of
 from sessionlog.render.replay.exact import Digits, compact_json
 from sessionlog.render.replay.figures import count, span_of_time
@@ -16,22 +16,22 @@ from sessionlog.render.replay.lines import PAGE, Line, Span, View, body, cells, 
 
 Json = Any
 _MAIN = ("command", "cmd", "path", "file_path", "file", "filename", "pattern", "query", "url", "prompt", "dir", "name")
-"""Arguments that say best what a call does, the best first."""
+"""Names of the main argument, by preference."""
 
 _STYLES = {"+": "cached", "-": "failed", " ": "note", "@": "note"}
 _INLINE = 60  # a longer text argument gets lines of its own
 
 
-def ran(view: View, block: Ran) -> Iterator[Line]:
-    """A call with its result."""
-    yield from called(view, block.call, list(_outcome(view, block)))
+def tool_result(view: View, block: ToolCallBlock) -> Iterator[Line]:
+    """Yield a call with its result."""
+    yield from tool_call(view, block.call, list(_outcome(view, block)))
     yield from body(view, block.output, view.limits.output, indent=4, gutter="│ ", prose=False)
     if block.error and not _is_short(block.error):
         yield from failure(view, block.error, view.limits.output, indent=4)
 
 
-def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
-    """A call: its name, its main argument where there is room, and the other arguments below."""
+def tool_call(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
+    """Yield a call: its name and figures, its main argument if it fits beside them, and the other arguments below."""
     name = (Span("  ⚙ ", "tool"), words(call.name or "(unnamed tool)", "tool"))
     if view.exact:
         yield from head(view, name, figures)
@@ -41,7 +41,7 @@ def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
     changed, shown = changes_of(call.arguments)
     room = min(view.width or 80, PAGE) - cells(name) - sum(cells((part,)) + 3 for part in figures) - 4
     main, short, long = _by_size(call, shown, room)
-    listed = spelled(view, short)
+    listed = json_text(view, short)
     beside = len(main) + len(listed) + 2 <= room
     left = joined((words(main), words(listed if beside else "", "note")), by="  ")
     yield from head(view, (*name, *((Span("  "), *left) if left else ())), figures)
@@ -54,7 +54,7 @@ def called(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
 
 
 def _changed(view: View, lines: Sequence[ChangedLine]) -> Iterator[Line]:
-    """A diff; of a long one the beginning."""
+    """Yield the lines of a diff; only the first ones of a long diff."""
     most = view.limits.output.lines
     shown = lines if most is None or len(lines) <= most + 1 else lines[:most]
     for line in shown:
@@ -64,8 +64,8 @@ def _changed(view: View, lines: Sequence[ChangedLine]) -> Iterator[Line]:
         yield (Span(f"    … +{len(lines) - len(shown):,} lines (--full)", "note"),)
 
 
-def spelled(view: View, value: Json) -> str:
-    """A JSON value within a line: as `key=value` for a person, else as JSON."""
+def json_text(view: View, value: Json) -> str:
+    """Return a JSON value on one line: `key=value` on a terminal, else JSON."""
     if view.exact or not isinstance(value, Mapping):
         return compact_json(value)
     return " ".join(f"{key}={_bare(item)}" if key else _bare(item) for key, item in value.items())
@@ -76,7 +76,7 @@ def _bare(value: Json) -> str:
     return str(value) if plain else compact_json(value)
 
 
-def _outcome(view: View, block: Ran) -> Iterator[Span]:
+def _outcome(view: View, block: ToolCallBlock) -> Iterator[Span]:
     if not block.answered:
         yield Span("◌ no result", "unfinished")
         return
@@ -94,10 +94,10 @@ def _is_short(error: str) -> bool:
 
 
 def _by_size(call: Call, shown: Collection[str], room: int) -> tuple[str, dict[str, Json], dict[str, str]]:
-    """The argument that stands beside the name, where it fits; the short ones; texts that need lines of their own.
+    """Return the main argument if it fits beside the name, the short arguments, and the texts that need more lines.
 
-    Those that are shown as a diff are left out. Arguments that are no object have the name "": half a JSON text of a
-    broken stream, or a tool that takes plain text.
+    Arguments in `shown`, which a diff has, are left out. Arguments that are not an object get the name "": half a JSON
+    text of a broken stream, or the plain text of a tool.
     """
     given = call.arguments if isinstance(call.arguments, Mapping) else {"": call.arguments} if call.given else {}
     every = {str(key): _as_typed(key, value) for key, value in given.items() if key not in shown}
@@ -111,6 +111,6 @@ def _by_size(call: Call, shown: Collection[str], room: int) -> tuple[str, dict[s
 
 
 def _as_typed(name: str, value: Json) -> Json:
-    """A command that is a list of words as a person would type it; any other argument as it is."""
+    """Return a command given as a list of words as a command line, any other argument as it is."""
     is_command = name in ("command", "cmd") and isinstance(value, list | tuple)
     return command_of(value) or value if is_command else value

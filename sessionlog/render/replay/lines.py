@@ -1,7 +1,7 @@
-"""Lines of spans: the small set of forms every block is laid out in, and how a reader wants them (`View`).
+"""Lines of spans: the forms in which blocks are laid out, and the settings of the layout (`View`).
 
-The invariant: the text of a `Span` is harmless. Logged text becomes spans only through `words` and `body`, which escape
-it, here, at the last step; a bare `Span` holds our own words. A style is a name of the theme.
+The invariant: the text of a `Span` is escaped. Logged text becomes spans only by `words` and `body`, which escape it; a
+`Span` made directly holds text of this program. A style is a name of the theme.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sessionlog.render.escape import cut, one_line, strip_line_ends, terminal
 if TYPE_CHECKING:
     from rich.style import Style
 
-PAGE = 120  # beyond this a right-aligned figure is too far from what it belongs to
+PAGE = 120  # columns; beyond them a right-aligned figure is too far from its line's text
 PROSE_WIDTH = 110
-_LABEL = 32  # a longer label has its text below it
-WORDS = 400  # characters of a name, a reason, an id: what stands within a line
+_LABEL = 32  # columns; the text of a longer label stands below it
+WORDS = 400  # the most characters of a name, a reason or an id within a line
 _INDENT = re.compile(r" *(?:(?:[-*+•]|\d{1,3}[.)]) +)?")
 _WORD = re.compile(r" *[^ ]+| +$")
 
@@ -41,10 +41,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How much is shown of each kind of text; `Limits()` shows all.
 
     Attributes:
-        prose: What people and models say, and errors.
+        prose: Texts of people and models, and errors.
         system: System prompts.
         output: A tool's result.
-        thought: What a model thinks.
+        thought: A model's reasoning.
         arguments: A tool's arguments.
     """
 
@@ -56,7 +56,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 def limits_to(chars: int) -> Limits:
-    """Limits of at most `chars` characters; what a reader skims is cut shorter than what he reads."""
+    """Return limits of at most `chars` characters; texts other than prose are cut shorter."""
     return Limits(
         prose=Limit(chars=chars),
         system=Limit(chars=min(chars, 400), lines=4),
@@ -67,16 +67,16 @@ def limits_to(chars: int) -> Limits:
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A frozen answer to every question the layout has.
+    """Settings of the layout.
 
     Attributes:
         width: Columns of the terminal; None never wraps and never aligns, for pipes and diffs.
-        exact: Numbers in full (`14100 in · 4200 ms · $0.0010272`) instead of short ones.
+        exact: Whether numbers have all digits (`14100 in · 4200 ms · $0.0010272`).
         limits: How much of long texts is shown.
-        zone: Where times are shown.
-        now: The year that goes without saying.
+        zone: The time zone of times.
+        now: The current time; times of this year are shown without the year.
         home: The folder shown as `~`; empty shows paths as logged.
-        markdown: Whether what people and models say is shown as Markdown; only colours can.
+        markdown: Whether prose is rendered as Markdown, which needs colours.
     """
 
     width: int | None = None
@@ -89,7 +89,7 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Span(NamedTuple):
-    """A piece of a line: escaped text and a style, rich's or of the theme ("" is plain)."""
+    """A piece of a line: escaped text and its style, a name of the theme or a style of rich ("" is plain)."""
 
     text: str
     style: str | Style = ""
@@ -99,17 +99,17 @@ Line = tuple[Span, ...]
 
 
 def words(text: str, style: str = "", *, limit: int = WORDS) -> Span:
-    """Make a span of a logged text that belongs within a line: line ends become a sign, and it has an end."""
+    """Return a span of logged text within a line: escaped, line ends as `⏎`, cut to `limit` characters."""
     return Span(one_line(text, limit), style)
 
 
 def cells(line: Iterable[Span]) -> int:
-    """Columns that a line takes on a terminal."""
+    """Return the columns that a line takes on a terminal."""
     return sum(cell_len(part.text) for part in line)
 
 
 def joined(parts: Iterable[Span], by: str = " · ") -> Line:
-    """Join the parts that say something."""
+    """Join the parts that are not empty."""
     line: list[Span] = []
     for part in parts:
         if part.text:
@@ -118,7 +118,7 @@ def joined(parts: Iterable[Span], by: str = " · ") -> Line:
 
 
 def head(view: View, left: Line, right: Sequence[Span]) -> Iterator[Line]:
-    """A line with its figures at the right edge; they get a line of their own where they do not fit."""
+    """Yield a line with its figures at the right edge, or on lines below if they do not fit."""
     figures = joined(right)
     if view.width is None or not figures:
         yield clipped((*left, *([Span("  ")] if figures else []), *figures), view.width)
@@ -146,7 +146,7 @@ def packed(parts: Sequence[Span], width: int | None) -> Iterator[Line]:
 
 
 def clipped(line: Line, width: int | None) -> Line:
-    """A line no wider than `width`, with `…` where it ends early: a name is not worth a second line."""
+    """Cut a line to `width`, with `…` at the cut."""
     if width is None or cells(line) <= width:
         return line
     kept: list[Span] = []
@@ -154,7 +154,7 @@ def clipped(line: Line, width: int | None) -> Line:
     for part in line:
         size = cells((part,))
         if size > room:
-            begun = fitting(part.text, room)
+            begun = prefix_of_width(part.text, room)
             return (*kept, Span(f"{begun if cell_len(begun) <= room else ''}…", part.style))
         kept.append(part)
         room -= size
@@ -162,7 +162,7 @@ def clipped(line: Line, width: int | None) -> Line:
 
 
 def rule(view: View, parts: Sequence[Span]) -> Iterator[Line]:
-    """A heavy rule with words in it, as wide as the page; words that do not fit go on below."""
+    """Yield a heavy rule around parts, as wide as the page; parts that do not fit go on lines below."""
     if view.width is None:
         yield (Span("━━ ", "note"), *joined(parts), Span(" ━━", "note"))
         return
@@ -174,7 +174,7 @@ def rule(view: View, parts: Sequence[Span]) -> Iterator[Line]:
 
 
 def row(view: View, label: str, parts: Sequence[Span]) -> Iterator[Line]:
-    """A labelled line of facts below a head."""
+    """Yield a labelled line of facts below a head."""
     indent = 13
     room = None if view.width is None else max(20, min(view.width, PAGE) - indent)
     if room is not None:
@@ -183,8 +183,8 @@ def row(view: View, label: str, parts: Sequence[Span]) -> Iterator[Line]:
         yield (Span(f"{'' if index else label:<{indent}}", "note"), *line)
 
 
-def told(view: View, label: Line, text: str, limit: Limit, style: str = "") -> Iterator[Line]:
-    """A label and a text beside it; further lines of the text stand below its first."""
+def labelled_text(view: View, label: Line, text: str, limit: Limit, style: str = "") -> Iterator[Line]:
+    """Yield a label and a logged text beside it; further lines of the text are aligned with its first."""
     indent = cells(label) + 1
     if indent > _LABEL:
         yield clipped(label, view.width)
@@ -194,22 +194,22 @@ def told(view: View, label: Line, text: str, limit: Limit, style: str = "") -> I
 
 
 def labelled(label: Line, lines: Iterator[Line]) -> Iterator[Line]:
-    """Put a label in the place of the first line's indentation."""
+    """Replace the indentation of the first line by a label."""
     first = next(lines, None)
     yield label if first is None else (*label, Span(" "), *first[1:])
     yield from lines
 
 
 def failure(view: View, text: str, limit: Limit, *, indent: int) -> Iterator[Line]:
-    """An error's text, marked at its first line."""
+    """Yield an error's text, with a mark on its first line."""
     if text.strip():
-        yield from told(view, (Span(f"{' ' * indent}✘", "failed"),), text, limit, "failed")
+        yield from labelled_text(view, (Span(f"{' ' * indent}✘", "failed"),), text, limit, "failed")
 
 
 def body(
     view: View, text: str, limit: Limit, *, indent: int, style: str = "", gutter: str = "", prose: bool = True
 ) -> Iterator[Line]:
-    """A text below its head: indented, wrapped, cut where it is long, with the size of what was cut."""
+    """Yield a logged text: escaped, indented, wrapped, cut to `limit`, with the size of what was cut."""
     shown, left_out = shorten(strip_line_ends(text.lstrip("\r\n")), limit)
     prefix = Span(f"{' ' * indent}{gutter}", "note" if gutter else "")
     for raw in shown.rstrip().split("\n") if shown.strip() else ():
@@ -221,18 +221,18 @@ def body(
 
 
 def rest(prefix: Span, left_out: str) -> Line:
-    """What stands for what was cut."""
+    """Return the line that stands for the cut part of a text."""
     return (prefix, Span(f"… {left_out} (--full)", "note"))
 
 
 def _room(width: int, line: str, prose: bool) -> int:
-    """Sentences are read in columns; tables and code are looked at in full width."""
+    """Return the columns for a line: prose is kept narrow, tables and code get the full width."""
     narrow = prose and not line.lstrip(" ").startswith("|") and not line.startswith(("    ", "\t"))
     return max(24, min(width, PROSE_WIDTH) if narrow else width)
 
 
 def shorten(text: str, limit: Limit) -> tuple[str, str]:
-    """Return the beginning of a text, cut at a character, and in words what was left out ("" for nothing)."""
+    """Return the beginning of a text, and the size of what was cut in words ("" for nothing)."""
     shown = text
     if limit.lines is not None:
         parts = text.split("\n", limit.lines + 1)
@@ -249,9 +249,9 @@ def shorten(text: str, limit: Limit) -> tuple[str, str]:
 
 
 def wrap(line: str, width: int) -> Iterator[str]:
-    """Yield the pieces of one line, none wider than `width` cells (at least 8). Only blanks are lost.
+    """Yield the pieces of a line, none wider than `width` cells (at least 8); only blanks are dropped.
 
-    East Asian characters take two cells. Pieces after the first begin below the text, behind a list's bullet.
+    Pieces after the first are indented like the text of the first, behind a list's bullet.
     """
     line, width = line.expandtabs(4), max(width, 8)
     if len(line) * 2 <= width or cell_len(line) <= width:
@@ -268,7 +268,7 @@ def wrap(line: str, width: int) -> Iterator[str]:
             current, used = indent, len(indent)
             size = cell_len(word)
         while used + size > width:
-            piece = fitting(word, width - used)
+            piece = prefix_of_width(word, width - used)
             yield current + piece
             word = word[len(piece) :]  # noqa: PLW2901 - what is left of a word wider than the line
             current, used, size = indent, len(indent), cell_len(word)
@@ -277,8 +277,8 @@ def wrap(line: str, width: int) -> Iterator[str]:
         yield current
 
 
-def fitting(text: str, width: int) -> str:
-    """The longest beginning of `text` that fits into `width` cells, at least one character."""
+def prefix_of_width(text: str, width: int) -> str:
+    """Return the longest beginning of `text` that fits into `width` cells, at least one character."""
     used = 0
     for index, char in enumerate(text):
         used += cell_len(char)

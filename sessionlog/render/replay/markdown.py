@@ -1,8 +1,8 @@
-"""Markdown → lines, for what people and models say on a terminal with colours.
+"""Render Markdown of people and models as lines, for terminals with colours.
 
-The invariant: a text can neither hide nor do anything. HTML, links, images, references, entities and backslashes stand
-as they were typed, line ends stay, and every piece is escaped after it is laid out. A text of which letters would be
-missing then (too deep a nest, a table without room) is shown as it is.
+The invariant: rendering hides nothing and has no effects. HTML, links, images, references, entities and backslashes are
+shown as typed, line ends stay, and every piece is escaped after the layout. If letters are missing in the result
+(nesting too deep, a table without room), the text is shown as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST = 50_000  # characters; longer texts are shown as they are
 _TYPED = (
     "autolink", "code", "entity", "escape", "html_block", "html_inline", "image", "lheading", "link", "reference",
 )  # fmt: skip
-"""Rules of Markdown that would hide something, or that texts which are none trip over."""
+"""Rules of Markdown that would hide something, or that often match text which is not Markdown."""
 _STARS, _INSIDE, _BEHIND = re.compile(r"\*+"), re.compile(r"[\w`\"'(]"), re.compile(r"[\s.,;:!?)\]}\"'*]|$")
 _STYLES = {
     **{f"markdown.h{level}": "bold" for level in range(1, 7)},
@@ -33,7 +33,7 @@ _STYLES = {
 
 
 def prose(view: View, text: str, *, indent: int) -> Iterator[Line]:
-    """What people and models say: as Markdown where the view has it, else as it is."""
+    """Yield prose: as Markdown if the view has it, else as it is."""
     shown, left_out = shorten(strip_line_ends(text.lstrip("\r\n")), view.limits.prose)
     lines = markdown_lines(shown, min(view.width or 80, PROSE_WIDTH) - indent) if view.markdown else None
     if lines is None:
@@ -46,31 +46,31 @@ def prose(view: View, text: str, *, indent: int) -> Iterator[Line]:
 
 
 def markdown_lines(text: str, width: int) -> Iterator[Line] | None:
-    """Return a text's lines in their styles, none wider than `width`; None where it is no Markdown, or too long."""
+    """Return the lines of a Markdown text, none wider than `width`; None if it is no Markdown or too long."""
     if len(text) > _LONGEST or not _SIGNS.search(text):
         return None
     try:
         lines = list(_rendered(text, max(8, width)))
-    except Exception:  # noqa: BLE001 - whatever the library thinks of it, the text is there
+    except Exception:  # noqa: BLE001 - whatever fails in the library, the plain text can be shown
         return None
     shown = "".join(part.text for line in lines for part in line)
     return iter(lines) if lines and _letters(shown) == _letters(terminal(text, newline=True, tab=True)) else None
 
 
 def _letters(text: str) -> Counter[str]:
-    """How often each letter is in a text; tables change their order, and lists are numbered anew."""
+    """Count each letter of a text; tables change their order, and lists are renumbered."""
     return Counter(filter(str.isalpha, text))
 
 
 def _rendered(text: str, width: int) -> Iterator[Line]:
     from rich.console import Console  # noqa: PLC0415 - 45 ms, which pipes save
-    from rich.theme import Theme  # noqa: PLC0415 - as above
+    from rich.theme import Theme  # noqa: PLC0415 - 45 ms, which pipes save
 
     theme = Theme(_STYLES)
     console = Console(
         file=io.StringIO(), theme=theme, width=width, color_system=None, markup=False, emoji=False, highlight=False
     )
-    gap: list[Line] | None = None  # a blank line comes between others only, and never twice
+    gap: list[Line] | None = None  # a blank line stands only between others, and never twice
     for segments in console.render_lines(_document(terminal(text, newline=True, tab=True).expandtabs(4)), pad=False):
         line = [Span(terminal(segment.text), segment.style or "") for segment in segments if not segment.control]
         while line and not line[-1].text.rstrip():
@@ -97,7 +97,7 @@ def _document(text: str) -> Any:
 
 @cache
 def _kinds() -> tuple[Any, Any]:
-    """Rich's document with headings and code as plain as the rest, and a parser; both take 50 ms to import."""
+    """Return rich's document class with plain headings and code, and a parser; both take 50 ms to import."""
     from markdown_it import MarkdownIt  # noqa: PLC0415
     from rich.markdown import CodeBlock, Heading, Markdown  # noqa: PLC0415
     from rich.padding import Padding  # noqa: PLC0415
@@ -110,7 +110,7 @@ def _kinds() -> tuple[Any, Any]:
     class PlainCode(CodeBlock):
         @classmethod
         def create(cls, markdown: Any, token: Any) -> Any:  # noqa: ARG003 - rich calls it
-            return cls(token.info or "", "")  # what stands behind the fence, whole
+            return cls(token.info or "", "")  # the whole info string of the fence
 
         def __rich_console__(self, console: Any, options: Any) -> Any:
             lines = str(self.text).rstrip("\n").split("\n")
@@ -128,8 +128,8 @@ def _kinds() -> tuple[Any, Any]:
 
 
 def _emphasis(state: Any, silent: bool) -> bool:
-    """Stars around words, and none in `2*3*4`, `**/*.py` or `*args`; `_` is a letter of names."""
-    from markdown_it.rules_inline.state_inline import Delimiter  # noqa: PLC0415 - see above
+    """Parse stars around words as emphasis, but not those of `2*3*4`, `**/*.py` or `*args`; `_` is a letter."""
+    from markdown_it.rules_inline.state_inline import Delimiter  # noqa: PLC0415 - 50 ms, which pipes save
 
     start = state.pos
     stars = _STARS.match(state.src, start)

@@ -1,6 +1,6 @@
-"""Lines → text: with the theme's colours on a terminal, without any elsewhere.
+"""Turn lines into text: with the theme's colours on a terminal, plain elsewhere.
 
-The only escape sequences that a replay can ever hold are made here, of the theme's own styles.
+A replay has no other escape sequences than those made here of the theme's styles.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 _SYSTEMS = {"standard": "STANDARD", "256": "EIGHT_BIT", "truecolor": "TRUECOLOR"}
 _ASCII = str.maketrans("━│·…▸▹◂⚙✘◌⇄⇢⇣↺→›⏎–", "=|-~>><*xo%>v@>>$-")
-"""Signs of our own for terminals that speak no Unicode, each as wide as what it stands for."""
+"""Replacements of the replay's signs where the encoding lacks them, each of the same width."""
 
 
 class Paint:
     """Turns lines into text for one sink.
 
-    Attributes:
-        color_system: rich's name of what the terminal can show; None is no colour.
-        encoding: What the sink can encode.
+    Args:
+        color_system: Rich's name of the terminal's colours; None is no colour.
+        encoding: The sink's encoding.
     """
 
     __slots__ = ("_encoding", "_system")
@@ -33,7 +33,7 @@ class Paint:
         self._encoding = None if encoding.lower().replace("-", "").replace("_", "") in {"utf8", "utf8sig"} else encoding
 
     def __call__(self, line: Line) -> str:
-        """The line as text, without its end and without blanks before it."""
+        """Return the line as text, without its line end and trailing blanks."""
         if self._system is None:
             return self._encodable("".join(part.text for part in line).rstrip(" "))
         painted = (_style(part.style).render(part.text, color_system=self._system) for part in line)
@@ -58,6 +58,6 @@ def _system(name: str | None) -> Any:
 def _style(name: str | Style) -> Style:
     if not isinstance(name, str):
         return name
-    from sessionlog.render.console import THEME  # noqa: PLC0415 - as above
+    from sessionlog.render.console import THEME  # noqa: PLC0415 - 45 ms, which pipes save
 
     return THEME.styles[name or "none"]

@@ -1,6 +1,6 @@
-"""The pieces of a streamed answer, kept only until its llm.response makes them superfluous.
+"""Collect the pieces of a streamed answer, which are shown only if no llm.response follows.
 
-They are shown when no response follows: a killed agent, a broken connection. What is kept is bounded.
+That happens to a killed agent or a broken connection. The collected size is bounded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sessionlog.events.payloads import LLMDelta
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.render.replay.blocks import Answered, Block, Call, Ran, Served
+from sessionlog.render.replay.blocks import Block, Call, ResponseBlock, Served, ToolCallBlock
 from sessionlog.sources import values
 
 _KEPT = 1_000_000  # characters
@@ -19,13 +19,13 @@ _CALLS = 256
 
 @dataclass(slots=True)
 class Partial:
-    """An answer under way.
+    """An answer that is being streamed.
 
     Attributes:
-        model: The model, as far as the stream has named it; so are the other attributes.
+        model: The model. This and the other attributes are empty until the stream names them.
         provider: The provider.
         usage: As logged.
-        error: Why it broke off.
+        error: Why the stream broke off.
     """
 
     model: str = ""
@@ -49,24 +49,26 @@ class Partial:
 
     @property
     def text(self) -> str:
-        """The text that has arrived."""
+        """The text so far."""
         return "".join(self._pieces)
 
     @property
     def calls(self) -> list[Call]:
-        """The tool calls that have arrived; arguments may be half a JSON text."""
+        """The tool calls so far; arguments may be half a JSON text."""
         return [
             Call(id=key, name=self._names[key], arguments="".join(pieces), given=bool(pieces))
             for key, pieces in self._arguments.items()
         ]
 
     def blocks(self, served: Served) -> Iterator[Block]:
-        """What there is of an answer that never came: its text, or its error, and the calls it had begun."""
+        """Yield the blocks of an answer without a response: its text, or its error, and its calls."""
         calls = self.calls
         if self._pieces or calls or self.error:
-            yield Answered(text=self.text, served=served, calls=len(calls), unfinished=not self.error, error=self.error)
+            yield ResponseBlock(
+                text=self.text, served=served, calls=len(calls), unfinished=not self.error, error=self.error
+            )
         for call in calls:
-            yield Ran(call=call, answered=False)
+            yield ToolCallBlock(call=call, answered=False)
 
     def _add_call(self, delta: LLMDelta) -> None:
         key = delta.tool_call_id or next(reversed(self._arguments), "")

@@ -1,4 +1,4 @@
-"""Blocks that need no memory of other events: messages, routing, pins, compaction, and everything worth a line."""
+"""Make the blocks that depend on one event only: messages, routing, pins, compaction, and notes."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from sessionlog.events.payloads import (
 )
 from sessionlog.messages.entry import content_text
 from sessionlog.messages.message import Message
-from sessionlog.render.replay.blocks import Block, Logged, MessageShown, Noted
+from sessionlog.render.replay.blocks import Block, MessageBlock, NoteBlock, PayloadBlock
 from sessionlog.render.replay.exact import calls_in, exact
 from sessionlog.transcript.splice import Added
 
 Json = Any
 _TEXTS = {"progress": "message", "llm.delta": "content"}
-"""The field that says it all, of the types that have one."""
+"""Event type → the field that its note shows."""
 
-_MANY = 1_000_000_000  # messages; a log that takes more back is not to be believed
+_MANY = 1_000_000_000  # messages; a larger count in a log is not plausible
 
 
 def message_block(
     message: Message, one: Added, tools: Mapping[str, str], elements: Callable[[Json], Json]
-) -> MessageShown:
+) -> MessageBlock:
     """Return the block of a message.
 
     Args:
         message: The message.
         one: The element of the history that holds it.
         tools: The names of calls by id, for results that do not name theirs.
-        elements: Gives that element as logged with every digit (`exact_elements`).
+        elements: Returns the exact form of that element (`exact_elements`).
     """
     role: str = message.role
     if one.entry.problems:  # not a message: show the role as logged
@@ -46,32 +46,32 @@ def message_block(
         role = given if isinstance(given, str) and given else "unknown"
     tool = message.name or tools.get(message.tool_call_id or "", "") if message.role == "tool" else ""
     calls = calls_in(message, elements(one.raw)) if message.tool_calls else ()
-    return MessageShown(role=role, text=content_text(message)[0], calls=calls, tool=tool)
+    return MessageBlock(role=role, text=content_text(message)[0], calls=calls, tool=tool)
 
 
 def block_of(event: Event, value: Payload | None) -> Block:
-    """Return the block of an event that needs no memory of others; a line where there is no payload."""
+    """Return the block of an event that depends on no other; a note where there is no known payload."""
     match value:
         case RoutingDecision() | Override() | Compaction():
-            return Logged(payload=value)
+            return PayloadBlock(payload=value)
         case PlanningTurn():
-            return MessageShown(role="plan", text=value.plan or "")
+            return MessageBlock(role="plan", text=value.plan or "")
         case ReasoningStall():
             after = "" if value.timeout_ms is None else f" after {value.timeout_ms:g} ms"
             text = f"{value.model or 'the model'} reasoned without end and was stopped{after}"
-            return Noted(word="stall", text=text, more=value.reasoning_tail or "")
+            return NoteBlock(word="stall", text=text, more=value.reasoning_tail or "")
         case _:
             return unknown_note(event)
 
 
-def change_note(event: Event, change: HistoryChange) -> Noted:
-    """A line for a history that was changed."""
+def change_note(event: Event, change: HistoryChange) -> NoteBlock:
+    """Return the note on a changed history."""
     count = change.count if event.type == "history.pop" else len(change.messages or ())
     many = f"{count or 0:,} messages" if 0 <= (count or 0) <= _MANY else "some messages"
     messages = "1 message" if count == 1 else many
     parent = (change.parent or {}).get("session")
     if event.type == "history.clear":
-        text = "cleared: what follows begins anew"
+        text = "cleared: a new history begins"
     elif event.type == "history.pop":
         text = f"{messages} taken back"
     elif change.state and not count:
@@ -82,27 +82,27 @@ def change_note(event: Event, change: HistoryChange) -> Noted:
         text += f"; missing: {missing}" if isinstance(missing, str) and missing else ""
     else:
         text = f"{messages} {'restored' if change.reason == 'restored' else 'added'}"
-    return Noted(word="history", text=text)
+    return NoteBlock(word="history", text=text)
 
 
-def unknown_note(event: Event) -> Noted:
-    """A line for an event without a form of its own: what it says of itself, else its data."""
+def unknown_note(event: Event) -> NoteBlock:
+    """Return the note on any other event: its text if its type has one, else its data."""
     data = exact(event)
     values = data if isinstance(data, Mapping) else {}
     if event.type == "log.gap":
         return _gap(values)
     text = values.get(_TEXTS.get(event.type))
-    return Noted(word=event.type, text=text) if isinstance(text, str) else Noted(word=event.type, data=data)
+    return NoteBlock(word=event.type, text=text) if isinstance(text, str) else NoteBlock(word=event.type, data=data)
 
 
-def problem_note(problem: Problem) -> Noted:
-    """A line for a piece of the log that could not be read."""
-    return Noted(type="problem", word="damage", text=str(problem), severity="damage")
+def problem_note(problem: Problem) -> NoteBlock:
+    """Return the note on a damaged piece of the log."""
+    return NoteBlock(type="problem", word="damage", text=str(problem), severity="damage")
 
 
-def _gap(values: Mapping[str, Any]) -> Noted:
+def _gap(values: Mapping[str, Any]) -> NoteBlock:
     count, reason = values.get("events"), values.get("reason")
     what = f"{count} events were" if isinstance(count, int) and count != 1 else "an event was"
     why = f": {reason}" if isinstance(reason, str) and reason else ""
     text = f"{what} not recorded{why}"
-    return Noted(word="gap", text=text, severity="damage")
+    return NoteBlock(word="gap", text=text, severity="damage")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sessionlog.render.replay.blocks import Call
 from sessionlog.render.replay.changes import changes_of, command_of
-from sessionlog.render.replay.layout_tools import called
+from sessionlog.render.replay.layout_tools import tool_call
 from sessionlog.render.replay.lines import View
 from sessionlog.render.replay.paint import Paint
 from tests.profiles import examples
@@ -29,7 +29,7 @@ def signed(arguments):
 
 def shown(name, arguments, view=TERMINAL):
     """The lines of a call."""
-    return [Paint()(line) for line in called(view, Call(name=name, arguments=arguments, given=True), [])]
+    return [Paint()(line) for line in tool_call(view, Call(name=name, arguments=arguments, given=True), [])]
 
 
 def test_an_edit_is_a_diff():

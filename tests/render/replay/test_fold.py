@@ -9,15 +9,15 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.render.replay import fold_replay
 from sessionlog.render.replay.blocks import (
-    Answered,
-    Asked,
-    Ended,
-    Logged,
-    MessageShown,
-    Noted,
-    Opened,
-    Ran,
-    Rewritten,
+    MessageBlock,
+    NoteBlock,
+    PayloadBlock,
+    RequestBlock,
+    ResponseBlock,
+    RewriteBlock,
+    SessionEndBlock,
+    SessionStartBlock,
+    ToolCallBlock,
 )
 from tests.profiles import examples
 
@@ -29,15 +29,15 @@ def event(kind, data=None, ts="2026-11-21T10:00:00Z", **extra):
 
 def fold(*events, **options):
     """The blocks of some events, without the end that a log without end gets."""
-    return [b for b in fold_replay(events, **options) if not (isinstance(b, Ended) and b.end is None)]
+    return [b for b in fold_replay(events, **options) if not (isinstance(b, SessionEndBlock) and b.end is None)]
 
 
 def said(blocks):
     """(role, text) of the messages, tool results and answers among the blocks."""
     return [
-        (block.role, block.text) if isinstance(block, MessageShown) else ("answer", block.text)
+        (block.role, block.text) if isinstance(block, MessageBlock) else ("answer", block.text)
         for block in blocks
-        if isinstance(block, MessageShown) or (isinstance(block, Answered) and not block.error)
+        if isinstance(block, MessageBlock) or (isinstance(block, ResponseBlock) and not block.error)
     ]
 
 
@@ -101,7 +101,7 @@ def test_a_changed_cache_mark_is_not_a_new_message():
     marked = {"role": "user", "content": [{"type": "text", "text": "hello", "cache_control": {"type": "ephemeral"}}]}
     blocks = fold(request(HELLO), answer("hi"), request(marked, {"role": "assistant", "content": "hi"}))
     assert said(blocks) == [("user", "hello"), ("answer", "hi")]
-    assert not [block for block in blocks if isinstance(block, Rewritten)]
+    assert not [block for block in blocks if isinstance(block, RewriteBlock)]
 
 
 def test_a_rewritten_history_is_noted_and_only_its_news_shown():
@@ -109,7 +109,7 @@ def test_a_rewritten_history_is_noted_and_only_its_news_shown():
     history = [SYSTEM, *({"role": "user", "content": f"question {n}"} for n in range(5))]
     summary = {"role": "user", "content": "so far: five questions"}
     blocks = fold(request(*history), request(SYSTEM, summary, history[-1]))
-    [rewritten] = [block for block in blocks if isinstance(block, Rewritten)]
+    [rewritten] = [block for block in blocks if isinstance(block, RewriteBlock)]
     assert (rewritten.left_out, rewritten.kept) == (4, 2)
     assert said(blocks)[-1] == ("user", "so far: five questions")
 
@@ -132,7 +132,7 @@ def test_two_conversations_in_one_log_do_not_repeat_each_other():
 def test_all_messages_shows_them_all():
     """On request the repeated messages are shown, behind a line that counts them."""
     blocks = fold(START, request(SYSTEM, HELLO), all_messages=True)
-    [asked] = [block for block in blocks if isinstance(block, Asked)]
+    [asked] = [block for block in blocks if isinstance(block, RequestBlock)]
     assert (asked.messages, asked.tools) == (2, 0)
     assert len(said(blocks)) == 4
 
@@ -150,7 +150,7 @@ def test_a_call_is_shown_once_with_its_result():
             {"role": "tool", "tool_call_id": "c1", "content": "a\nb and what the log cut off"},
         ),
     )
-    [ran] = [block for block in blocks if isinstance(block, Ran)]
+    [ran] = [block for block in blocks if isinstance(block, ToolCallBlock)]
     assert (ran.call.name, ran.output, ran.duration_ms, ran.answered) == ("ls", "a\nb", 5, True)
     assert said(blocks) == [("user", "hello"), ("answer", "")]
 
@@ -160,14 +160,14 @@ def test_a_result_that_is_only_in_the_next_request_belongs_to_its_call():
     call = {"id": "c1", "name": "ls"}
     reply = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a"}]}
     blocks = fold(request(HELLO), answer("", call), request(HELLO, {"role": "assistant", "tool_calls": [call]}, reply))
-    [ran] = [block for block in blocks if isinstance(block, Ran)]
+    [ran] = [block for block in blocks if isinstance(block, ToolCallBlock)]
     assert (ran.call.name, ran.output) == ("ls", "a")
 
 
 def test_a_call_that_nobody_answers_is_shown_before_the_log_ends():
     """A killed agent leaves calls behind; they are shown as unanswered."""
     blocks = fold(answer("", {"id": "c1", "name": "rm"}))
-    assert [(b.call.name, b.answered) for b in blocks if isinstance(b, Ran)] == [("rm", False)]
+    assert [(b.call.name, b.answered) for b in blocks if isinstance(b, ToolCallBlock)] == [("rm", False)]
 
 
 def test_a_failure_is_a_failure():
@@ -177,29 +177,29 @@ def test_a_failure_is_a_failure():
         event("llm.delta", {"content": "half a"}),
         event("llm.response", {"error": "connection reset", "latency_ms": 3, "attempt_index": 2}),
     )
-    [failed] = [block for block in blocks if isinstance(block, Answered)]
+    [failed] = [block for block in blocks if isinstance(block, ResponseBlock)]
     assert (failed.error, failed.text, failed.served.attempt) == ("connection reset", "half a", 2)
 
 
 def test_an_error_that_is_no_text_is_an_error_all_the_same():
     """Writers put objects there; they are failures too."""
     blocks = fold(event("llm.response", {"error": {"code": 7}}), event("tool.call", {"tool": "t", "error": ["no"]}))
-    assert [block.error for block in blocks if isinstance(block, Answered | Ran)] == ['{"code":7}', "no"]
+    assert [block.error for block in blocks if isinstance(block, ResponseBlock | ToolCallBlock)] == ['{"code":7}', "no"]
 
 
 def test_deltas_are_shown_only_where_no_response_follows():
     """A finished stream is its response; a broken one is what had arrived."""
     pieces = [event("llm.delta", {"content": part, "model": "m"}) for part in ("he", "llo")]
     assert said(fold(*pieces, answer("hello"))) == [("answer", "hello")]
-    [broken] = [block for block in fold(*pieces) if isinstance(block, Answered)]
+    [broken] = [block for block in fold(*pieces) if isinstance(block, ResponseBlock)]
     assert (broken.text, broken.unfinished, broken.served.model) == ("hello", True, "m")
 
 
 def test_quiet_events_are_shown_when_named():
     """Progress is three quarters of a real log: only a person who asks for it sees it."""
     step = event("progress", {"message": "thinking"})
-    assert [b for b in fold(START, step) if isinstance(b, Noted)] == []
-    [note] = [b for b in fold(START, step, chosen=lambda kind: kind == "progress") if isinstance(b, Noted)]
+    assert [b for b in fold(START, step) if isinstance(b, NoteBlock)] == []
+    [note] = [b for b in fold(START, step, chosen=lambda kind: kind == "progress") if isinstance(b, NoteBlock)]
     assert (note.type, note.text) == ("progress", "thinking")
 
 
@@ -213,26 +213,26 @@ def test_blocks_come_as_soon_as_they_can_be_told():
             yield item
 
     blocks = fold_replay(live())
-    assert isinstance(next(blocks), Opened)
+    assert isinstance(next(blocks), SessionStartBlock)
     assert asked == ["session.start"]
-    while not isinstance(next(blocks), Answered):
+    while not isinstance(next(blocks), ResponseBlock):
         assert asked[-1] != "session.end"
 
 
 def test_a_log_without_start_has_a_head_and_one_without_end_has_an_end():
     """Torn logs are sessions too."""
     blocks = list(fold_replay([answer("hi")], session_id="file-name"))
-    assert isinstance(blocks[0], Opened)
+    assert isinstance(blocks[0], SessionStartBlock)
     assert (blocks[0].session_id, blocks[0].start) == ("file-name", None)
-    assert isinstance(blocks[-1], Ended)
+    assert isinstance(blocks[-1], SessionEndBlock)
     assert blocks[-1].end is None
 
 
 def test_events_after_the_end_do_not_end_it_twice():
     """A progress line behind session.end is no second session; a request is one that has not ended."""
     end = event("session.end", {"status": "success"})
-    assert len([b for b in fold_replay([START, end, event("progress", {})]) if isinstance(b, Ended)]) == 1
-    assert len([b for b in fold_replay([START, end, request(HELLO)]) if isinstance(b, Ended)]) == 2
+    assert len([b for b in fold_replay([START, end, event("progress", {})]) if isinstance(b, SessionEndBlock)]) == 1
+    assert len([b for b in fold_replay([START, end, request(HELLO)]) if isinstance(b, SessionEndBlock)]) == 2
 
 
 def test_the_end_says_an_output_only_where_no_answer_did():
@@ -244,7 +244,7 @@ def test_the_end_says_an_output_only_where_no_answer_did():
 
 def test_fields_beside_the_envelope_are_read_where_data_is_missing():
     """Bench harnesses write `status` next to `type`."""
-    [end] = [b for b in fold_replay([event("session.end", None, status="graded_pass")]) if isinstance(b, Ended)]
+    [end] = [b for b in fold_replay([event("session.end", None, status="graded_pass")]) if isinstance(b, SessionEndBlock)]
     assert end.end.status == "graded_pass"
 
 
@@ -273,8 +273,8 @@ def test_everything_else_has_a_block():
         Problem(path="x.jsonl", line=8, offset=9, kind="bad_envelope", detail="no ts", severity="info"),
     )
     kinds = [type(block) for block in blocks[3:]]
-    assert kinds == [*[Logged] * 5, Noted, MessageShown, Noted, Noted, Noted]
-    assert [b.text for b in blocks if isinstance(b, Noted) and b.severity == "damage"] == [
+    assert kinds == [*[PayloadBlock] * 5, NoteBlock, MessageBlock, NoteBlock, NoteBlock, NoteBlock]
+    assert [b.text for b in blocks if isinstance(b, NoteBlock) and b.severity == "damage"] == [
         "2 events were not recorded: ENOSPC",
         "x.jsonl:7 not_json 5 bytes are not JSON",
     ]
@@ -322,4 +322,4 @@ WORDS = st.sampled_from(
 def test_no_payload_breaks_the_fold(rows):
     """Whatever a log holds where, every event is folded and the session has an end."""
     blocks = list(fold_replay([event(kind, data) for kind, data in rows], all_messages=True, chosen=lambda _: True))
-    assert not rows or any(isinstance(block, Ended) for block in blocks)
+    assert not rows or any(isinstance(block, SessionEndBlock) for block in blocks)

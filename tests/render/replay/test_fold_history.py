@@ -2,13 +2,13 @@
 
 import pytest
 
-from sessionlog.render.replay.blocks import Noted, Rewritten
+from sessionlog.render.replay.blocks import NoteBlock, RewriteBlock
 from tests.render.replay.test_fold import HELLO, START, SYSTEM, answer, event, fold, request, said
 
 
 def notes(blocks):
     """The lines about the history among the blocks."""
-    return [block.text for block in blocks if isinstance(block, Noted) and block.word == "history"]
+    return [block.text for block in blocks if isinstance(block, NoteBlock) and block.word == "history"]
 
 
 def test_changes_of_the_history_are_told_in_a_line():
@@ -32,7 +32,7 @@ def test_changes_of_the_history_are_told_in_a_line():
         "2 messages inherited from s-9f2",
         "2 messages taken back",
         "the turn was cancelled",
-        "cleared: what follows begins anew",
+        "cleared: a new history begins",
     ]
     inherited = [("user", "old"), ("assistant", "older")]
     words = [("system", "be brief"), ("user", "hello"), *inherited, ("answer", "hi"), ("user", "hello")]
@@ -73,7 +73,7 @@ def test_what_is_left_of_a_history_is_told_again_in_silence(cut, left, ahead):
         told.append(more)
     blocks = fold(*cut_short(cut), *told, answer("fine"))
     assert [note for note in notes(blocks) if "inherited" in note] == ["2 messages inherited from p"]
-    assert not [block for block in blocks if isinstance(block, Rewritten)]
+    assert not [block for block in blocks if isinstance(block, RewriteBlock)]
     words = [("user", "one"), ("assistant", "one it is"), ("user", "two"), ("answer", "two it is")]
     later = [("user", again["content"]), ("answer", "fine")]
     assert said(blocks) == [("system", "be brief"), ("user", "hello"), *words, *later]

@@ -119,9 +119,9 @@ def test_money_says_how_it_is_known():
     assert show(start, ("session.end", zero), price=lambda *_, **__: None)[-1] == "━━ ended · $0 (free) ━━"
     response = ("llm.response", {"cost_usd": 2})
     assert show(start, response, ("session.end", {"cost_usd": 0.5}))[-1] == (
-        "━━ ended · 1 request · $2.00 (the end says $0.50) ━━"
+        "━━ ended · 1 request · $2.00 (the end has $0.50) ━━"
     )
-    assert show(start, response, ("session.end", zero))[-1].endswith("$2.00 (the end says $0) ━━")
+    assert show(start, response, ("session.end", zero))[-1].endswith("$2.00 (the end has $0) ━━")
 
 
 def test_an_output_is_not_an_answer():

@@ -14,10 +14,10 @@ from sessionlog.render.replay.lines import (
     cells,
     clipped,
     head,
+    labelled_text,
     packed,
     rule,
     shorten,
-    told,
     words,
     wrap,
 )
@@ -103,9 +103,9 @@ def test_a_clipped_line_fits_in_cells():
 
 def test_a_label_has_its_text_beside_it():
     """Further lines stand below the first; a label that is too long has all of it below."""
-    assert text(told(PLAIN, (Span("you ▸"),), "a\nb", Limit())) == ["you ▸ a", "      b"]
-    assert text(told(PLAIN, (Span("x" * 40),), "a", Limit())) == ["x" * 40, "  a"]
-    assert text(told(PLAIN, (Span("you ▸"),), "", Limit())) == ["you ▸"]
+    assert text(labelled_text(PLAIN, (Span("you ▸"),), "a\nb", Limit())) == ["you ▸ a", "      b"]
+    assert text(labelled_text(PLAIN, (Span("x" * 40),), "a", Limit())) == ["x" * 40, "  a"]
+    assert text(labelled_text(PLAIN, (Span("you ▸"),), "", Limit())) == ["you ▸"]
 
 
 def test_a_body_loses_empty_lines_at_its_ends_and_keeps_those_between():

@@ -2,7 +2,7 @@
 
 from sessionlog.events.payloads import LLMDelta
 from sessionlog.render.replay import partial
-from sessionlog.render.replay.blocks import Answered, Ran, Served
+from sessionlog.render.replay.blocks import ResponseBlock, Served, ToolCallBlock
 from sessionlog.render.replay.partial import Partial
 
 
@@ -26,7 +26,7 @@ def test_text_and_calls_are_put_together():
     )
     assert (part.text, part.model, part.provider) == ("hello", "m", "p")
     assert [(call.name, call.arguments) for call in part.calls] == [("read", '{"a":1}'), ("bash", "{}")]
-    assert [type(block) for block in part.blocks(Served())] == [Answered, Ran, Ran]
+    assert [type(block) for block in part.blocks(Served())] == [ResponseBlock, ToolCallBlock, ToolCallBlock]
 
 
 def test_a_stream_that_ended_in_an_error_is_a_failure():

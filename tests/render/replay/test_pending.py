@@ -1,6 +1,6 @@
 """Open tool calls and their results find each other."""
 
-from sessionlog.render.replay.blocks import Ran
+from sessionlog.render.replay.blocks import ToolCallBlock
 from tests.render.replay.test_fold import answer, event, fold, request
 
 CALLS = (
@@ -13,7 +13,7 @@ CALLS = (
 def left(*events):
     """The ids of three calls that these events do not answer."""
     return [
-        block.call.id for block in fold(answer("", *CALLS), *events) if isinstance(block, Ran) and not block.answered
+        block.call.id for block in fold(answer("", *CALLS), *events) if isinstance(block, ToolCallBlock) and not block.answered
     ]
 
 

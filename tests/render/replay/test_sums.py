@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from sessionlog.events.money import Money
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.render.replay.account import Sums
 from sessionlog.render.replay.blocks import Cost
+from sessionlog.render.replay.totals import Sums
 from tests.profiles import examples
 
 NUMBERS = st.integers(0, 10**12)

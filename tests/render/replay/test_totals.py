@@ -5,7 +5,7 @@ import pytest
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.replay import fold_replay
-from sessionlog.render.replay.blocks import Answered, Cost, Ended, Noted, Opened
+from sessionlog.render.replay.blocks import Cost, NoteBlock, ResponseBlock, SessionEndBlock, SessionStartBlock
 
 USAGE = {"input": 600, "output": 7, "cache_read": 500}
 
@@ -18,7 +18,7 @@ def event(kind, data, ts="2026-11-21T10:00:00Z"):
 def served(response, price=None, **start):
     """Who served the one response of a session, and what it took."""
     events = [event("session.start", start), event("llm.response", response)]
-    return next(b for b in fold_replay(events, price=price) if isinstance(b, Answered)).served
+    return next(b for b in fold_replay(events, price=price) if isinstance(b, ResponseBlock)).served
 
 
 def ended(*responses, price=None, **end):
@@ -198,7 +198,7 @@ def test_a_second_start_resets_nothing():
     again = event("session.start", {"v": 1, "provider": "q", "prompt": "hello"})
     *blocks, end = fold_replay([start, response, again, response, event("session.end", {})])
     assert (end.totals["request"], end.cost, end.start.provider) == (2, Cost(nano=2_000_000_000), "p")
-    assert [type(block) for block in blocks] == [Opened, Answered, Noted, Answered]
+    assert [type(block) for block in blocks] == [SessionStartBlock, ResponseBlock, NoteBlock, ResponseBlock]
 
 
 def test_a_start_that_comes_late_is_the_start():
@@ -236,7 +236,7 @@ def test_a_duration_that_the_end_does_not_know_is_the_time_worked(logged, expect
     [end] = [
         b
         for b in fold_replay([*events, event("session.end", {"duration_ms": logged}, "2026-11-21T09:00:01Z")])
-        if isinstance(b, Ended)
+        if isinstance(b, SessionEndBlock)
     ]
     assert end.duration_ms == expected
 
