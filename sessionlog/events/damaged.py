@@ -1,8 +1,8 @@
-"""A damaged line → the whole objects in it, and flaws for what lies between them.
+"""A damaged line → the whole objects in it, and problems for the bytes between them.
 
-What other writers and crashes leave behind is read as far as it can be: byte order marks, NULs, invalid UTF-8, lone
-surrogates, raw control characters, several documents on a line, a torn line glued to a whole one. Every byte ends up in
-an object, in a flaw, or is filler; the work is bounded by the length of the line.
+What other writers and crashes leave is read as far as possible: byte order marks, NULs, invalid UTF-8, lone surrogates,
+raw control characters, several documents on a line, a torn line joined to a whole one. Every byte is part of an object,
+of a problem, or filler; the work is bounded by the length of the line.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineProblem:
-    """Something wrong with one line; the reader turns it into a `Problem` by adding the place.
+    """A `Problem` of one line, without path and line number, which the reader adds.
 
     Attributes:
-        kind: A word of `Problem.kind`.
+        kind: As `Problem.kind`.
         detail: What was found.
         start: Byte offset inside the line.
-        length: Bytes lost; 0 when the event was read all the same.
+        length: Bytes lost; 0 when the event could be read.
         severity: `info` when nothing was lost.
     """
 
@@ -56,15 +56,15 @@ class Found(NamedTuple):
 
 
 def find_objects(line: bytes) -> Iterator[LineProblem | tuple[dict[str, Any], int, bytes]]:
-    """Walk a damaged line: whole objects, and flaws for what lies between them.
+    """Yield the whole objects of a damaged line as (object, byte offset, bytes), and problems for what is between them.
 
-    The walk goes over the text, decoded once, and counts the bytes along: a line may hold any number of events.
+    The text is decoded once, and byte offsets are counted along: a line may hold any number of events.
     """
     if len(line) > LARGE and (detail := too_large(line, copies=3)):
         yield LineProblem(kind="too_large", detail=detail, length=len(line))
         return
     text = line.decode("utf-8", "surrogateescape")
-    at = pos = 0  # the same place in the bytes and in the text
+    at = pos = 0  # the same position in the bytes and in the text
     while True:
         filler = _FILLER.match(text, pos)
         start = filler.end() if filler else pos
@@ -96,9 +96,9 @@ def _size(text: str, start: int, end: int) -> int:
 
 
 def _resync(text: str, pos: int) -> Found | None:
-    """Find the next whole event behind a piece that is none.
+    """Find the next whole event after a piece that is not one.
 
-    Only an object that says whose event it is and when counts: a torn event's payload is full of objects with a type.
+    Only an object with a session id or seq and a time counts: a torn event's payload is full of objects with a type.
     """
     tries = _RESYNCS
     while tries:
@@ -126,7 +126,7 @@ def _is_whole(value: dict[str, Any]) -> bool:
 
 
 def _decode_at(text: str, start: int) -> Found | None:
-    """Decode the object that begins at `start`; None where there is none, or no whole one."""
+    """Decode the object that begins at `start`; None if there is no whole one."""
     if text[start] != "{":
         return None
     try:
@@ -143,7 +143,7 @@ def _decode_at(text: str, start: int) -> Found | None:
 
 
 def _is_too_deep(value: Any) -> bool:
-    """Deeper than any reader takes it: where Python stops by itself differs from one version to the next."""
+    """Whether a value is nested more than `_DEEPEST` levels: Python's own limit differs between versions."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [
@@ -166,7 +166,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 def problem_in(piece: bytes, start: int) -> LineProblem:
-    """Name what an undecodable piece most likely is."""
+    """Return the problem that describes an undecodable piece best."""
     length = len(piece)
     if piece.count(b"[", 0, 4096) + piece.count(b"{", 0, 4096) > 1000:
         return LineProblem(kind="too_deep", detail="nested too deeply to read", start=start, length=length)

@@ -1,7 +1,7 @@
 """One line of bytes → events.
 
-Decoding never raises: it gives the events a line holds and the flaws that were met on the way, as values. orjson is
-asked first, which refuses whatever is not strict JSON; what it refuses goes through `damaged`, leniently.
+Decoding never raises: it returns the events of a line and its problems, as values. orjson, which accepts only strict
+JSON, is tried first; what it rejects is decoded leniently by `damaged`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BEYOND_64_BITS = 2.0**63
 
 
 def decode_line(line: bytes) -> tuple[list[Event], list[LineProblem]]:
-    """Return the events of one line, in order, and its flaws. Blank lines give neither."""
+    """Return the events of one line, in order, and its problems. Blank lines have neither."""
     line = line.rstrip(b"\r\n")
     if not line:
         return [], []
@@ -50,7 +50,7 @@ def _loads(line: bytes) -> Any:
 
 
 def _has_huge_number(value: Any) -> bool:
-    """Whether a float may have been an integer beyond 64 bits: looking at values is 20 times faster than at text."""
+    """Whether a float may have been an integer beyond 64 bits: checking values is 20 times faster than the text."""
     todo = [value]
     while todo:
         item = todo.pop()
@@ -64,15 +64,15 @@ def _has_huge_number(value: Any) -> bool:
 
 
 def _single(value: dict[str, Any], line: bytes) -> tuple[list[Event], list[LineProblem]]:
-    event, flaw = event_of(value)
+    event, problem = event_of(value)
     if event is None:
-        assert flaw is not None
-        return [], [LineProblem(kind=flaw.kind, detail=flaw.detail, length=len(line))]
-    return [keep_raw(event, line)], [flaw] if flaw else []
+        assert problem is not None
+        return [], [LineProblem(kind=problem.kind, detail=problem.detail, length=len(line))]
+    return [keep_raw(event, line)], [problem] if problem else []
 
 
 def event_of(value: dict[str, Any]) -> tuple[Event | None, LineProblem | None]:
-    """Make an event of a decoded object; (None, flaw) if it has no type, (event, flaw) if a field was mended."""
+    """Make an event of a decoded object; (None, problem) if it has no type, (event, problem) if a field was wrong."""
     type_ = value.get("type")
     if type_ is None or not (value.keys() >= _ENVELOPE):
         value = _fold_keys(value)
@@ -118,18 +118,18 @@ def _fold_keys(value: dict[str, Any]) -> dict[str, Any]:
 
 def _decode_damaged(line: bytes) -> tuple[list[Event], list[LineProblem]]:
     events: list[Event] = []
-    flaws: list[LineProblem] = []
+    problems: list[LineProblem] = []
     for item in find_objects(line):
         if isinstance(item, LineProblem):
-            flaws.append(item)
+            problems.append(item)
             continue
         value, start, piece = item
-        event, flaw = event_of(value)
+        event, problem = event_of(value)
         if event is None:
-            assert flaw is not None
-            flaws.append(replace(flaw, start=start, length=len(piece)))
+            assert problem is not None
+            problems.append(replace(problem, start=start, length=len(piece)))
             continue
         events.append(keep_raw(event, piece))
-        if flaw:
-            flaws.append(replace(flaw, start=start))
-    return events, flaws
+        if problem:
+            problems.append(replace(problem, start=start))
+    return events, problems

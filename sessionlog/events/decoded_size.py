@@ -1,8 +1,8 @@
-"""How much memory a line of JSON takes once it is decoded, found without decoding it.
+"""How much memory a line of JSON takes once it is decoded, estimated without decoding it.
 
 A list takes 64 bytes, however short it is in the text: `[[],[],…]` takes 30 times its size. Lines of more than a
-megabyte are looked at before they are decoded. Most are large for their texts, which a count of brackets and commas
-shows; only where these are very many is it looked which of them stand in texts.
+megabyte are checked before they are decoded. Most are large because of long strings, which a count of brackets and
+commas shows; only if there are very many of these is each checked for being inside a string.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 
 LARGE = 1 << 20
-"""Bytes of JSON that are decoded without a look."""
+"""Bytes of JSON that are decoded without a check."""
 
 MOST = 130 << 20
-"""Bytes that a line and what it is decoded into may take together: beside the program, within 200 MB."""
+"""Bytes that a line and its decoded value may take together, so that the process stays within 200 MB."""
 
 _COSTS = {b"[": 64, b"{": 240, b",": 48, b":": 110}
-# Alternatives that all begin with a literal, and one expression for each set of bytes: so they are searched for at
-# 1 ns a byte, and at 15 where a set is one of the alternatives.
+# All alternatives begin with a literal, and each set of bytes has its own expression: that is searched at 1 ns a byte.
+# With a set among the alternatives it would be 15 ns.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\[|\{|,|:', re.DOTALL)
 _FOUR_BYTES, _FOUR_BYTES_ESCAPED = re.compile(rb"[\xf0-\xf4]"), re.compile(rb"\\u[dD][89abAB]")
 _TWO_BYTES, _TWO_BYTES_ESCAPED = re.compile(rb"[\xc4-\xef]"), re.compile(rb"\\u(?!00)")
@@ -26,7 +26,7 @@ _TWO_BYTES, _TWO_BYTES_ESCAPED = re.compile(rb"[\xc4-\xef]"), re.compile(rb"\\u(
 def too_large(data: bytes, *, copies: int = 1) -> str:
     """Return why some JSON cannot be decoded within the bound; "" if it can.
 
-    With `copies=3` a decoder is meant that copies all of it, and once more into its error, as orjson and json do.
+    `copies` is how many copies of the text the decoder makes: 3 if also its error holds one, as with orjson and json.
     """
     size = len(data)
     if size <= LARGE:
@@ -42,7 +42,7 @@ def too_large(data: bytes, *, copies: int = 1) -> str:
 
 
 def _needs(data: bytes, beside: int) -> int:
-    """Count the bytes that a value takes, and what is held beside it, up to a bit more than the bound."""
+    """Return the bytes that a value and what is held `beside` it take; the count stops just above the bound."""
     needs = beside
     for token in _TOKEN.finditer(data):
         start, end = token.span()
@@ -56,7 +56,7 @@ def _needs(data: bytes, beside: int) -> int:
 
 
 def _width(data: bytes, start: int, end: int) -> int:
-    """Bytes that each character of a text takes: as many as the widest of them needs."""
+    """Return the bytes that each character of a decoded text takes: the width of its widest character."""
     escaped = data.find(b"\\u", start, end) >= 0
     literal = not data.isascii()
     if (escaped and _FOUR_BYTES_ESCAPED.search(data, start, end)) or (literal and _FOUR_BYTES.search(data, start, end)):

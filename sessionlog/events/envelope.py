@@ -1,8 +1,7 @@
 """Event: one line of a log, `{"session_id","seq","type","ts","data"}`.
 
-An event is a value. Types, payloads and top-level keys that this version does not know survive a read and a write; a
-line read from a file keeps its bytes and is written back as it was, unless the event has been changed with
-`dataclasses.replace`.
+An event is a value. Types, payloads and top-level keys that this version does not know survive a read and a write. An
+event read from a file keeps the bytes of its line, unless it was changed with `dataclasses.replace`.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ KNOWN_TYPES = frozenset(
 """The event types this version has a payload or a rendering for; others pass through."""
 
 CLOSED = "closed"
-"""The status of a session.end that a logger wrote because it was closed and nobody had ended the session. It has no
-totals, ends no run, and the session counts as unfinished: another writer may still go on with it."""
+"""The status of a session.end that a logger wrote when it was closed before the session was ended. It has no totals,
+ends no run, and the session counts as unfinished: another writer may still continue it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +33,10 @@ class Event:
 
     Attributes:
         session_id: The writer's id. A file may hold several: the file name is the session's id.
-        seq: The writer's counter. It may repeat: file order is the truth.
+        seq: The writer's counter. It may repeat: the order of the file counts.
         type: An open set; see `KNOWN_TYPES`.
         ts: The instant as written, RFC 3339; empty when the line had none.
-        data: The payload as JSON value; treat it as read-only. `payload(event)` gives the dataclass.
+        data: The payload as JSON value; treat it as read-only. `payload(event)` returns the dataclass.
         extra: Top-level keys that are not the five of the envelope.
         raw: The line's bytes as read, without its end; None for an event made in memory.
     """

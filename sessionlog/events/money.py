@@ -12,7 +12,7 @@ from typing import Any
 
 NANO = 1_000_000_000
 _MAX_USD = Decimal(10) ** 9
-_OURS = Context(prec=60, rounding=ROUND_HALF_EVEN)  # the program we live in may have set another precision
+_CONTEXT = Context(prec=60, rounding=ROUND_HALF_EVEN)  # the host program may have set another precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Money:
 
 
 def usd(nano: int) -> float:
-    """Nano-dollars as a float of US dollars, correctly rounded."""
+    """Return nano-dollars as a float of US dollars, correctly rounded."""
     return nano / NANO
 
 
@@ -69,4 +69,4 @@ def read_usd(value: Any) -> tuple[int | None, str | None]:
         return None, None
     if amount > _MAX_USD:
         return None, "cost is over a billion dollars"
-    return int(_OURS.multiply(amount, NANO).to_integral_value(context=_OURS)), None
+    return int(_CONTEXT.multiply(amount, NANO).to_integral_value(context=_CONTEXT)), None

@@ -1,4 +1,4 @@
-"""Field names that look like a misspelt one: `useage`, `cost`. What else is unknown is the caller's own field."""
+"""Finds misspelt field names such as `useage` and `cost`. Any other unknown name is a field of the caller's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHORTEST = 4
 
 
 def misspelt(type_: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Name the fields of an event that were probably meant to be others: `useage: unknown; usage is meant?`."""
+    """Return a sentence for each field that is probably misspelt: `useage: unknown; is usage meant?`."""
     if type_ not in _CHECKED:
         return ()
     known = _known(type_)
@@ -37,7 +37,7 @@ def _meant(type_: str, name: str) -> str | None:
 
 
 def _is_near(name: str, known: str) -> bool:
-    """Whether the unit is missing, or one letter is too many, too few, wrong, or changed places with the next one."""
+    """Whether the unit is missing, or one letter is extra, missing, wrong, or swapped with the next one."""
     if known in (f"{name}_ms", f"{name}_usd"):
         return True
     first = next((at for at, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))

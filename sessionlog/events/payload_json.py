@@ -1,6 +1,6 @@
-"""Payload ↔ JSON object. Reading never raises: a wrong type gives None for that field and leaves the rest.
+"""Payload ↔ JSON object. Reading never raises: a field of a wrong type becomes None, the others are read.
 
-`payload(event)` picks the class by the event's type; `to_data(payload)` is the way back (None is left out).
+`payload(event)` picks the class by the event's type; `to_data(payload)` is the inverse (None is left out).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One frozen dataclass per payload: every field the logs of this family have, under the name they use.
+"""One frozen dataclass per payload: every field that logs of this format family have, under its name in the log.
 
-All fields are optional, and what is not known is kept in `extra`. Reading and writing them is `payload_json`'s work.
+All fields are optional, and unknown ones are kept in `extra`. `payload_json` reads and writes them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def _payload(cls: type[_T]) -> type[_T]:
-    """Make a frozen dataclass; what is alike in all of them is in `Payload`: generated for each it takes 8 ms."""
+    """Make a frozen dataclass; its methods are inherited from `Payload`: generating them for each class takes 8 ms."""
     return dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)(cls)
 
 
@@ -96,9 +96,9 @@ class Routing(Payload):
 
 @_payload
 class SessionStart(Routing):
-    """session.start: who runs, where, with which prompt. `v` says that token classes are disjoint.
+    """session.start: who runs, where, with which prompt. `v` 1 means that token classes are disjoint.
 
-    `parent` is a fork's: the `session` that it was made of, the `path` of its log, and the `seq` where it left.
+    A fork has a `parent`: the `session` that it was forked from, the `path` of its log, and the `seq` of the fork.
     """
 
     v: int | None = None
@@ -132,8 +132,8 @@ class SessionEnd(Routing):
 class LLMRequest(Payload):
     """llm.request: the whole prompt as sent, and the sampling settings.
 
-    Where `earlier_messages` is given, `messages` holds only what is new, behind so many that earlier requests held: so
-    are the requests of sessions, and those made from other agents' logs.
+    With `earlier_messages`, `messages` holds only the new messages; they follow that many messages of earlier requests.
+    Sessions write such requests, and other agents' logs are converted to them.
     """
 
     messages: tuple[Json, ...] | None = None
@@ -161,8 +161,8 @@ class LLMRequest(Payload):
 class LLMResponse(Payload):
     """llm.response: the answer, what it used and cost; a failure has `error` and little else.
 
-    `tool_calls` is a count (int) in logs of the oldest dialect. `partial` says why an answer is not whole (`cancelled`,
-    `failed`, `interrupted`); `message` is the answer where the other fields do not give all of it.
+    `tool_calls` is a count (int) in the oldest logs. `partial` gives the reason why an answer is incomplete
+    (`cancelled`, `failed`, `interrupted`); `message` is the answer if the other fields do not hold all of it.
     """
 
     content: str | None = None
@@ -254,7 +254,7 @@ class RoutingDecision(Payload):
 
 @_payload
 class Progress(Payload):
-    """progress: where a run stands, for people who watch it."""
+    """progress: the state of a run, for people who watch it."""
 
     phase: str | None = None
     state: str | None = None
@@ -288,7 +288,7 @@ class Progress(Payload):
 class Compaction(Payload):
     """compaction.start and compaction.end: history was summarised or cut to make room.
 
-    Where `dropped` is given, only those messages went (half-open spans of indexes), and `added` stand in their place
+    With `dropped` (half-open spans of indexes) only those messages were removed, and `added` were put in their place
     (`{"at": index, "message"}`).
     """
 
@@ -309,16 +309,16 @@ class Compaction(Payload):
 
 
 UNREPEATED = ("fork", "restored", "long")
-"""Reasons of `history.add`: the next request does not say these messages again."""
+"""Reasons of `history.add` whose messages the next request does not repeat."""
 
 
 @_payload
 class HistoryChange(Payload):
     """history.add, history.pop and history.clear: a session's history was changed between requests.
 
-    Of what is added for a `reason` in `UNREPEATED` the next request repeats nothing; of what was `added` it repeats
-    all. `count` is how many messages were taken back, `usage` what a restored history has used, `state` how the turn
-    stands where no answer says it.
+    The next request repeats none of the messages added for a `reason` in `UNREPEATED`, and all of those with the reason
+    `added`. `count` is how many messages history.pop removed, `usage` the usage of a restored history, `state` the
+    turn's state if no response shows it.
     """
 
     messages: tuple[Json, ...] | None = None

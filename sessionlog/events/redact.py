@@ -1,9 +1,9 @@
-"""Secrets out, before they reach the disk.
+"""Removes secrets before they reach the disk.
 
-The default takes out of the encoded line what `secrets` finds there by the table in `secrets/rules.py`.
+By default, what `secrets` finds in the encoded line by the table in `secrets/rules.py` is replaced.
 
-A user's own hook gets every string of a payload, keys and values, at any depth. It fails closed: if it raises or
-returns anything but a string, the text is gone.
+A user's own hook is called with every string of a payload, keys and values, at any depth. It fails closed: if it raises
+or returns anything but a string, the text is replaced by `FAILED`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Hook = Callable[[str], str]
 
 FAILED = "[redaction failed]"
 MARK = b"[redacted]"
-"""What stands in a secret's place."""
+"""The text that replaces a secret."""
 
 
 def redact_line(line: bytes, start: int = 0) -> bytes:

@@ -1,4 +1,4 @@
-"""Keys that redaction made equal: JSON readers keep only the last of them, so each gets a name of its own."""
+"""Keys that redaction made equal: JSON readers keep only the last of them, so they are numbered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"(:?)')
 
 
 def with_distinct_keys(line: bytes, redacted: bytes) -> bytes:
-    """Return `redacted`, or `line` redacted anew with numbered keys where two or more keys hold a secret."""
+    """Return `redacted`; if two or more keys held a secret, `line` redacted again with numbered keys."""
     strings = _STRING.finditer(redacted)
     if sum(bool(string[1]) and MARK in string[0] for string in strings) < 2:
         return redacted

@@ -1,7 +1,7 @@
-"""A bounded copy of any Python object tree that JSON can hold: the fallback when orjson refuses a payload.
+"""A bounded copy, in JSON types, of any Python object tree: the fallback when orjson rejects a payload.
 
-Nothing is dropped in silence: what cannot be kept is spelled (`repr`, guarded), what is too deep, too long or too much
-is named, and keys that become equal get a number.
+Nothing is dropped silently: other objects become their `repr` (guarded), what is too deep, too long or too many is
+marked in the copy, and keys that become equal are numbered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INT64 = range(-(2**63), 2**64)
 
 
 def distinct_keys(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object in which equal keys stay apart: the second `a` is `a (2)`."""
+    """Make an object in which equal keys are numbered: the second `a` is `a (2)`."""
     out: dict[str, Any] = {}
     highest: dict[str, int] = {}
     for key, value in items:
@@ -35,7 +35,7 @@ def distinct_keys(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def cut_strings(value: Any, longest: int) -> Any:
-    """Copy a sanitised value with every string cut to `longest` characters; what was cut says so."""
+    """Copy a sanitised value with every string cut to `longest` characters and the cut marked in it."""
     if isinstance(value, str):
         return _cut(value, longest)
     if isinstance(value, dict):
@@ -95,7 +95,7 @@ def _converted(value: Any, depth: int, budget: _Budget) -> Any:
 
 
 def _leaf(value: Any, depth: int, budget: _Budget) -> Any:
-    """Numbers of other makes are numbers; what orjson spells by itself (dates, UUIDs, enums) keeps that spelling."""
+    """Copy a value without parts: numbers of other types as numbers; dates, UUIDs and enums as orjson writes them."""
     if isinstance(value, Integral):
         return _copy(int(value), depth, budget)
     if isinstance(value, Real):
@@ -129,7 +129,7 @@ def _text(value: str) -> str:
 
 
 def str_of_int(value: int) -> str:
-    """Spell an integer beyond 64 bits; one too long for decimal text is spelled in hexadecimal."""
+    """Return an integer as decimal text; as hexadecimal if it is too long for Python to convert."""
     try:
         return str(value)
     except ValueError:

@@ -1,7 +1,7 @@
-"""RFC 3339 text ↔ integer nanoseconds since 1970, UTC; and numbers of any unit, which their size tells.
+"""RFC 3339 text ↔ integer nanoseconds since 1970, UTC; and numbers in seconds to nanoseconds, by their size.
 
-Text written by others keeps its spelling in `Event.ts`; everything that compares or sums uses the integer. Instants
-outside 1700–2261 (Go's zero time among them) do not fit a 64-bit nanosecond and count as no time at all.
+`Event.ts` keeps the text as written; comparisons and sums use the integer. Instants outside 1700-2261 (Go's zero time
+among them) do not fit 64-bit nanoseconds and count as no time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SCALES = ((1e11, SECOND), (1e14, 1_000_000), (1e17, 1_000))  # below: seconds, 
 _hours: dict[str, int] = {}  # a log's lines share their hours, and look-ups cost a tenth of the arithmetic
 _seconds: dict[str, int] = {}
 _fractions: dict[str, int] = {}  # of milliseconds and the `Z` behind them: a thousand
-_UNITS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10))  # nanoseconds of the last of so many
+_UNITS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10))  # by digits: the last one in nanoseconds
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z", re.ASCII
 )
@@ -58,7 +58,7 @@ def _remember(known: dict[str, int], part: str, time_ns: int) -> None:
 
 
 def _parse(text: str) -> tuple[int | None, int | None]:
-    """Return the instant, and that of its hour where the text is written as loggers write it (UTC, `Z`)."""
+    """Return the instant, and the instant of its hour if the text is in UTC with a `Z`."""
     match = _RFC3339.match(text)
     if match is None:
         return None, None
@@ -83,9 +83,9 @@ def _parse(text: str) -> tuple[int | None, int | None]:
 
 
 def epoch_ns(value: object) -> int | None:
-    """Return nanoseconds since 1970, above 0 and below 2**63; None for what is no such time.
+    """Return a number of unknown unit as nanoseconds since 1970, between 0 and 2**63; None if it is no such time.
 
-    Numbers up to the year 5138 count as seconds.
+    Numbers below 1e11 (seconds up to the year 5138) count as seconds.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LIMIT:  # NaN is not, either
         return None
@@ -96,16 +96,16 @@ def epoch_ns(value: object) -> int | None:
 
 
 def format_time(time_ns: int) -> str:
-    """Write an instant as our logger does: UTC, six fractional digits, `Z`."""
+    """Return an instant as text: UTC, six fractional digits, `Z`."""
     seconds, nanos = divmod(time_ns, SECOND)
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanos // 1000:06d}Z"
 
 
 def utc_time(value: object) -> str | None:
-    """Return a time as RFC 3339 in UTC: a datetime (without a zone it is UTC), or a text.
+    """Return a datetime (without a zone: UTC) or a text as RFC 3339 in UTC.
 
-    A text that is UTC already, or no time at all, stays as it is.
+    A text that is UTC already, or no time, is returned as it is; None for other values.
     """
     if isinstance(value, datetime):
         moment = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

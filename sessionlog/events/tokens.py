@@ -1,8 +1,9 @@
-"""TokenUsage: what one response used, in classes that do not overlap.
+"""TokenUsage: the tokens of one response, in classes that do not overlap.
 
-`input` is what was neither read from nor written to a cache; `reasoning` is a part of `output`, `cache_write_1h` a part
-of `cache_write`; `total = input + cache_read + cache_write + output`. Because the classes are disjoint they add, price
-and compare without subtraction. Sums are associative and commutative, with `TokenUsage()` as the empty element.
+`input` are the tokens neither read from nor written to a cache; `reasoning` is a part of `output`, `cache_write_1h` a
+part of `cache_write`; `total = input + cache_read + cache_write + output`. Because the classes are disjoint they are
+added, priced and compared without subtraction. Sums are associative and commutative; `TokenUsage()` is the empty
+element.
 
 Numbers in logs are not trusted: integral floats and numeric strings count; negatives, booleans, NaN and fractions do
 not, and are reported, while the rest of the record stays.
@@ -22,7 +23,7 @@ TOKEN_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning", "c
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)  # a frozen one takes three times as long to make
 class TokenUsage:
-    """Token counts of one response, or a sum of many. A value: nothing changes one once it is made.
+    """Token counts of one response, or a sum of many. Treat it as immutable.
 
     Attributes:
         input: Prompt tokens that touched no cache.
@@ -90,7 +91,7 @@ class TokenUsage:
 
 
 def read_count(value: Any) -> tuple[int, str | None]:
-    """Return a token count and, when the value was not one, what was wrong with it."""
+    """Return a token count, and what is wrong with the value if it is none."""
     if value is None:
         return 0, None
     if type(value) is int:
@@ -108,6 +109,6 @@ def read_count(value: Any) -> tuple[int, str | None]:
         if abs(value) <= MAX_COUNT and value.is_integer():
             return read_count(int(value))
         return 0, f"{value} is not a whole number"
-    if isinstance(value, Integral):  # a number of another make, such as numpy's
+    if isinstance(value, Integral):  # a number of another type, such as numpy's
         return read_count(int(value))
     return 0, f"a {type(value).__name__} is not a count"

@@ -1,16 +1,17 @@
 """Usage objects, our own and those of SDKs, read into disjoint token classes.
 
-In a native log the classes have their own names. An SDK's name decides what it counts, and whether it stands inside
-another count; the tables below are all that is known about any SDK:
+In a native log the classes have their own names. The name of an SDK's field decides what it counts, and whether it is
+part of another count; the tables below are all that is known about any SDK:
 
-- OpenAI's chat completions and responses, and what speaks their protocol: cached and reasoning tokens stand in details,
-  and are parts of the input and of the output.
-- Anthropic and Bedrock: `cache_read_input_tokens` and its siblings stand beside the input. LiteLLM repeats these names
-  with a `prompt_tokens` that is the whole prompt: then they are parts of it.
-- Google's usage_metadata: cached content is a part of the prompt; thoughts and the prompts of its tools stand beside.
+- OpenAI's chat completions and responses, and compatible APIs: cached and reasoning tokens are in details objects, and
+  are parts of the input and of the output.
+- Anthropic and Bedrock: `cache_read_input_tokens` and `cache_creation_input_tokens` are not part of the input. LiteLLM
+  repeats these names with a `prompt_tokens` that is the whole prompt: then they are parts of it.
+- Google's usage_metadata: cached content is part of the prompt; thoughts and the prompts of its tools are not part of
+  another count.
 - pydantic-ai's RequestUsage and RunUsage: cached and reasoning tokens are parts of the input and of the output.
 
-Where more was cached than `input_tokens` are, the cache stands beside them, whatever the names are.
+If more tokens were cached than `input_tokens` has, the cached ones are not part of it, whatever the names are.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _REASONING_INSIDE = (
 )  # fmt: skip
 _REASONING_BESIDE = ("thoughtsTokenCount", "thoughts_token_count")
 _TOOL_PROMPT_BESIDE = ("toolUsePromptTokenCount", "tool_use_prompt_token_count")
-# objects inside a usage object, whose names are looked up after its own
+# objects inside a usage object, whose fields are looked up after its own
 _INPUT_DETAILS = ("input_tokens_details", "prompt_tokens_details", "cache_creation")
 _OUTPUT_DETAILS = ("output_tokens_details", "completion_tokens_details", "details")
 _WHOLE_ANSWERS = ("usage", "usage_metadata", "usageMetadata")
@@ -56,7 +57,7 @@ _NO_CLASS = _TOTALS | frozenset({
     "num_search_queries", "num_sources_used", "citation_tokens", "total_duration", "load_duration",
     "prompt_eval_duration", "eval_duration",
 })  # fmt: skip
-"""Numbers that are known to be no class of their own: sums, parts of a class, and what is no token."""
+"""Numbers that are known to be no token class: sums, parts of a class, and counts of other things."""
 
 _DETAILS = frozenset({*_INPUT_DETAILS, *_OUTPUT_DETAILS})
 _SUMS = frozenset({*_INPUT, *_OUTPUT})
@@ -66,10 +67,10 @@ _READABLE = _CLASS_NAMES | _DETAILS | {*TOKEN_CLASSES, "requests", "tool_calls",
 
 
 def read_usage(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:
-    """Read a usage object of any make, and return what in it could not be read, too; never raises.
+    """Read a usage object of any kind; return the token counts, and what could not be read. Never raises.
 
-    A wrong count is 0 and is named, and so is a number under an unknown name; the others stay. A reported total is not
-    used: it means different things to different writers.
+    A wrong count is 0 and is reported, as is a number under an unknown name; the other counts are kept. A reported
+    total is not used: its meaning differs between writers.
     """
     if value is None:
         return _NOTHING
@@ -82,10 +83,10 @@ def read_usage(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:
 
 
 def loggable_usage(value: Any) -> Any:
-    """Return a usage object as an event holds it: under the names of native logs where all of it could be read.
+    """Return a usage object as it is logged: under the names of native logs if all of it could be read.
 
-    What else an SDK reports stays beside the classes. What could not be read is logged as it is, under its own names:
-    `read_usage` reads the same from it, and `sessionlog check` names it.
+    Other fields of an SDK are kept. An object that could not be read wholly is logged as it is, under its own names:
+    `read_usage` reads the same from it, and `sessionlog check` reports it.
     """
     if value is None or (type(value) is dict and value.keys() <= _NATIVE):
         return value
@@ -157,17 +158,17 @@ def _read_foreign(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
 
 
 def _unknown_counts(data: Mapping[str, Any], known: frozenset[str]) -> tuple[str, ...]:
-    """Name the numbers of a usage object that count nowhere, because their names are unknown."""
+    """Name the numbers of a usage object that are not counted because their names are unknown."""
     strange = data.keys() - known - _NO_CLASS
     counted = sorted(str(name)[:80] for name in strange if read_count(data[name])[0])
     return tuple(f"{name}: a number under an unknown name" for name in counted)
 
 
 def usage_fields(usage: object) -> dict[str, Any]:
-    """Return a usage object as a dictionary, under its own names; nothing for what is none.
+    """Return a usage object as a dictionary, under its own names; empty for None.
 
-    Mappings, pydantic models (`model_dump`, `dict`), named tuples, any object with fields; of one whose fields have no
-    name that is known here, the known names that it answers to.
+    Reads mappings, pydantic models (`model_dump`, `dict`), named tuples and any object with fields; if no field has a
+    known name, the known names that are attributes of the object.
     """
     if usage is None:
         return {}
@@ -181,11 +182,11 @@ def usage_fields(usage: object) -> dict[str, Any]:
     own = dict(held) if isinstance(held, Mapping) else {}
     if is_dataclass(usage) and not isinstance(usage, type):  # defaults of its class, and fields that have slots
         return {f.name: getattr(usage, f.name) for f in fields(usage) if hasattr(usage, f.name)} | own
-    return own if _READABLE & own.keys() else own | _answered(usage)
+    return own if _READABLE & own.keys() else own | _known_attributes(usage)
 
 
 class _Reader:
-    """Looks names up in one usage object, and collects what was no count."""
+    """Reads counts of one usage object by name, and collects what is wrong with them."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._data = data
@@ -210,18 +211,18 @@ def _called(usage: object, method: str) -> dict[str, Any] | None:
     try:
         function = getattr(usage, method, None)
         made = function() if callable(function) else None
-    except Exception:  # noqa: BLE001 - a class of the caller's: the next way may work
+    except Exception:  # noqa: BLE001 - the caller's code: the next method may work
         return None
     return dict(made) if isinstance(made, Mapping) else None
 
 
-def _answered(usage: object) -> dict[str, Any]:
-    """The known names that an object answers to: its fields are slots, properties or of its class."""
+def _known_attributes(usage: object) -> dict[str, Any]:
+    """Return the attributes of an object with known names: slots, properties or attributes of its class."""
     found: dict[str, Any] = {}
     for name in sorted(_READABLE):
         try:
             value = getattr(usage, name, None)
-        except Exception:  # noqa: BLE001, S112 - a property of the caller's: the next name may have a value
+        except Exception:  # noqa: BLE001, S112 - a property is the caller's code: the next name may have a value
             continue
         if value is not None and not callable(value):
             found[name] = value

@@ -1,1 +1,1 @@
-"""How it is written: SessionLogger, its ids and its health."""
+"""Writes logs: SessionLogger, session ids, health."""

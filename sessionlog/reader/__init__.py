@@ -1,1 +1,1 @@
-"""How it is read back: stream, follow, check and repair."""
+"""Reads logs: stream, follow, check and repair."""

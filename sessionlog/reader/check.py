@@ -1,8 +1,8 @@
-"""check: what is wrong with a log, beyond what stops a line from being read.
+"""check: everything that is wrong with a log, not only the lines that cannot be read.
 
 Damage is what could not be understood: bytes, and the numbers and pins that reports therefore skip. Everything else is
-information: numbers that jump or repeat, clocks that go back, types this version does not know, permissions wider than
-needed.
+information: `seq` numbers that jump or repeat, clocks that go back, types that this version does not know, permissions
+wider than needed.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class FileCheck:
     Attributes:
         path: The file.
         events: Events that could be read.
-        damaged: Problems that cost data, all of them.
-        repairable: How many of them a repair can take out.
-        damage: The first thousand of them.
-        notes: Everything else worth knowing, the first thousand.
-        counts: Kind → how often, over all of them.
+        damaged: How many problems cost data.
+        repairable: How many of these a repair can remove.
+        damage: The first thousand of these.
+        notes: The first thousand other problems.
+        counts: Kind → how often, over all problems.
     """
 
     path: str
@@ -64,7 +64,7 @@ def check_logs(
 
 
 def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> FileCheck:
-    """Read one log to its end and say what was found."""
+    """Read one log to its end; return its problems and counts."""
     path = os.fspath(path)
     damage: list[Problem] = []
     notes: list[Problem] = []
@@ -73,7 +73,7 @@ def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> File
     audit = _Audit(path)
     try:
         for item in read_events(path, max_line=max_line):
-            for problem in [item] if isinstance(item, Problem) else audit.look(item):
+            for problem in [item] if isinstance(item, Problem) else audit.check(item):
                 counts[problem.kind] += 1
                 damaged += problem.severity == "damage"
                 repairable += problem.severity == "damage" and is_repairable(problem)
@@ -85,11 +85,11 @@ def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> File
         damage.append(Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail))
         counts["unreadable"] += 1
         damaged += 1
-    for problem in _look_beside(path):
+    for problem in _find_stopped_repair(path):
         damage.append(problem)
         counts[problem.kind] += 1
         damaged, repairable = damaged + 1, repairable + 1
-    for problem in _look_at_mode(path):
+    for problem in _check_mode(path):
         notes.append(problem)
         counts[problem.kind] += 1
     return FileCheck(
@@ -104,7 +104,7 @@ def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> File
 
 
 class _Audit:
-    """Compares each event with the one before it, and looks at what it says."""
+    """Checks each event, and compares it with the one before it."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -113,7 +113,7 @@ class _Audit:
         self._unknown: set[str] = set()
         self.events = 0
 
-    def look(self, event: Event) -> Iterator[Problem]:
+    def check(self, event: Event) -> Iterator[Problem]:
         self.events += 1
         last = self._last_seq.pop(event.session_id, None)
         if last is not None and event.seq != last + 1:
@@ -121,13 +121,13 @@ class _Audit:
             yield self._note(kind, f"seq {event.seq} after {last}")
         self._last_seq[event.session_id] = event.seq
         if len(self._last_seq) > _MAX_WRITERS:
-            del self._last_seq[next(iter(self._last_seq))]  # the one that has been silent for longest
+            del self._last_seq[next(iter(self._last_seq))]  # the writer whose last event is the oldest
         for detail in number_problems(event):
             yield self._note("bad_number", detail, "damage")
         for detail in field_problems(event):
             yield self._note("unknown_field", detail)
-        if event.type in ("override", "rejected_override") and (flaw := override_problem(event)):
-            yield self._note("bad_payload", flaw, "damage")
+        if event.type in ("override", "rejected_override") and (problem := override_problem(event)):
+            yield self._note("bad_payload", problem, "damage")
         now = parse_time(event.ts)
         if now is not None:
             if self._last_ns is not None and now < self._last_ns:
@@ -143,14 +143,14 @@ class _Audit:
         return Problem(path=self._path, line=0, offset=0, kind=kind, detail=detail, severity=severity)
 
 
-def _look_beside(path: str) -> Iterator[Problem]:
+def _find_stopped_repair(path: str) -> Iterator[Problem]:
     link = find_stopped(files.real_path(path))
     if link is not None:
         detail = f"a repair was stopped before it had copied the last lines from {link}; the next repair does it"
         yield Problem(path=path, line=0, offset=0, kind="stopped_repair", detail=detail)
 
 
-def _look_at_mode(path: str) -> Iterator[Problem]:
+def _check_mode(path: str) -> Iterator[Problem]:
     status = files.stat_path(path)
     if status is not None and status.st_mode & 0o077:
         mode = status.st_mode & 0o777

@@ -1,8 +1,8 @@
-"""Another program's SQLite database, opened for reading without leaving a trace beside it.
+"""Opens another program's SQLite database for reading without creating files beside it.
 
-SQLite itself would make files beside a database with a write-ahead log, even to read it. So how it is opened depends on
-what lies there: a log in use is read through its writer's shared memory, a log that was left behind without that memory
-in a private copy, and without a log nothing needs to be made.
+SQLite itself would create files beside a database with a write-ahead log, even to read it. So how it is opened depends
+on what is there: a log in use is read through its writer's shared memory; a log that was left without that memory is
+read in a private copy; without a log SQLite creates nothing.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from sessionlog import files
 from sessionlog.errors import LogLocked, LogNotReadable
 
 LARGEST_COPY = 4 << 30
-"""Bytes of a database that are copied where it cannot be read in its place."""
+"""Largest database in bytes that is copied because it cannot be read in place."""
 
 WAIT_SECONDS = 2.0
-"""How long a writer's lock is waited for."""
+"""How long to wait for a writer's lock."""
 
 LOCKED = "locked by another program; close it, or try again when it has finished"
-"""What people read of a database whose lock was waited for in vain."""
+"""The message for a database whose lock was not released in time."""
 
 _PLAIN = "cache=private"
-"""As everybody opens it: readers wait for writers; neither an old journal nor a log is replayed into the file."""
+"""SQLite's default: readers wait for writers. With `mode=ro`, neither a journal nor a log is replayed into the file."""
 
 _WAL_VERSION = slice(18, 19)  # of the header: 2 for databases with a write-ahead log, 1 for those with a journal
 
 
 def open_database(path: str, *, wait_seconds: float = WAIT_SECONDS) -> sqlite3.Connection:
-    """Open a database read-only; text that is not UTF-8 is mended.
+    """Open a database read-only; invalid UTF-8 in text is replaced.
 
     Raises:
         LogLocked: Another program holds its lock.
@@ -78,7 +78,7 @@ def _connect(path: str, mode: str, wait_seconds: float) -> sqlite3.Connection:
 
 
 def _connect_copy(path: str, wait_seconds: float) -> sqlite3.Connection:
-    """Read a log that was left behind without its writer's shared memory, from files that have no names any more."""
+    """Open a copy, in files that are already unlinked, of a database whose log was left without shared memory."""
     status = files.stat_path(path)
     if status is not None and status.st_size > LARGEST_COPY:
         raise LogNotReadable(f"{path}: its writer is gone, and {status.st_size} bytes are too many for a private copy")

@@ -1,4 +1,4 @@
-"""follow: a log as it grows, like `tail -F`. Renamed, truncated, deleted or not there yet: it goes on."""
+"""follow: a log as it grows, like `tail -F`; it continues when the file is renamed, truncated, deleted or missing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def follow(
     """Yield the events of an uncompressed log as they are written, until `stop()` is true.
 
     The path may not exist yet. After a rename the old file is read to its end and the new one from its beginning;
-    after a truncation reading begins again. An unfinished line is waited for; `stop` is asked whenever there is
-    nothing to read, and what is unfinished then is named as a problem.
+    after a truncation reading begins again. An unfinished line is not yielded before its end; `stop` is called whenever
+    there is nothing to read, and a line that is unfinished then is a problem.
 
     Raises:
         LogNotReadable: The path is not a regular file or may not be read.
@@ -44,7 +44,7 @@ def follow(
 
 
 class _Follower:
-    """The open file behind a path, whichever that is at the moment."""
+    """The open file behind a path, whichever file that is now."""
 
     def __init__(self, path: str, max_line: int, *, skip: bool) -> None:
         self._path = path
@@ -59,9 +59,9 @@ class _Follower:
         assert self._file is not None
         named = files.stat_path(self._path)
         here = files.stat_open(self._file)
-        if here.st_size < self._file.tell():
+        if here.st_size < self._file.seek(0, os.SEEK_CUR):
             yield from self.finish()
-            yield self._news("the file was truncated: reading begins again")
+            yield self._note("the file was truncated: reading begins again")
             self._restart()
         yield from self._stream.feed(self._file)
         if named is None or (named.st_dev, named.st_ino) != (here.st_dev, here.st_ino):
@@ -69,7 +69,7 @@ class _Follower:
             yield from self.finish()
             self.close()
             if named is not None and self._open():
-                yield self._news("the file was replaced: reading the new one")
+                yield self._note("the file was replaced: reading the new one")
                 yield from self.read()
 
     def _open(self) -> bool:
@@ -79,7 +79,7 @@ class _Follower:
         try:
             self._file = files.open_log(self._path)
         except LogNotReadable:
-            if files.stat_path(self._path) is None:  # deleted between the two looks
+            if files.stat_path(self._path) is None:  # deleted after the first stat
                 return False
             raise
         self._stream = EventStream(self._path, max_line=self._max_line)
@@ -94,7 +94,7 @@ class _Follower:
         self._file.seek(0)
         self._stream = EventStream(self._path, max_line=self._max_line)
 
-    def _news(self, detail: str) -> Problem:
+    def _note(self, detail: str) -> Problem:
         return Problem(path=self._path, line=0, offset=0, kind="replaced", detail=detail, severity="info")
 
     def finish(self) -> Iterator[Event | Problem]:
@@ -107,7 +107,7 @@ class _Follower:
 
 
 def _last_line(file: BinaryIO, max_line: int) -> int:
-    """Go to the end of a file, or to the beginning of the line that is being written there; return the offset."""
+    """Seek to the end of a file, or to the start of its unfinished last line; return the offset."""
     size = file.seek(0, 2)
     start = file.seek(max(0, size - max_line - 1))
     tail = file.read(size - start)

@@ -1,6 +1,6 @@
-"""What in an event's data cannot be used, in one sentence each: reports skip it, and check shows it.
+"""What in an event's data cannot be used, one sentence each: reports skip it, and `check` shows it.
 
-Both ask here, so that whatever a report calls skipped can be found.
+Both use these functions, so that `check` shows everything that a report skips.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _USAGE_KEYS: Mapping[str, str] = {"llm.response": "usage", "session.end": "token
 
 
 def number_problems(event: Event) -> tuple[str, ...]:
-    """Name the token counts and costs of an llm.response or session.end that are no such numbers."""
+    """Name the token counts and costs of an llm.response or session.end that cannot be used."""
     key = _USAGE_KEYS.get(event.type)
     if key is None or not isinstance(event.data, Mapping):
         return ()
@@ -27,19 +27,19 @@ def number_problems(event: Event) -> tuple[str, ...]:
 
 
 def field_problems(event: Event) -> tuple[str, ...]:
-    """Name the fields that were probably meant to be others, which nothing reads."""
+    """Name the fields that are probably misspelt: nothing reads them."""
     if not isinstance(event.data, Mapping):
         return ()
     return tuple(f"{event.type} seq {event.seq}: {text}" for text in misspelt(event.type, event.data))
 
 
 def override_problem(event: Event) -> str | None:
-    """Say why an override or rejected_override cannot be read; None when it can.
+    """Return why an override or rejected_override cannot be read; None when it can.
 
-    What is merely missing reads as empty, a wrong detail as unknown.
+    A missing field reads as empty, a wrong detail as unknown.
     """
-    flaw = _pin_problem(event.data)
-    return None if flaw is None else f"{event.type} (seq {event.seq}) cannot be read: {flaw}"
+    problem = _pin_problem(event.data)
+    return None if problem is None else f"{event.type} (seq {event.seq}) cannot be read: {problem}"
 
 
 def _pin_problem(data: Any) -> str | None:

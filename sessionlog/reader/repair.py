@@ -1,8 +1,7 @@
-"""repair: take damaged bytes out of a log, after they have been saved.
+"""repair: remove damaged bytes from a log after saving them.
 
-The order is the promise: the bad bytes go to `<name>.quarantine` and are synced there before the log is rewritten, and
-the log is replaced whole or not at all. Whole events are kept byte for byte. A repair that was stopped on its way is
-finished by the next one.
+The damaged bytes are written to `<name>.quarantine` and synced before the log is rewritten, and the log is replaced as
+a whole or not at all. Whole events are kept byte for byte. A stopped repair is finished by the next one.
 """
 
 from __future__ import annotations
@@ -32,11 +31,10 @@ class Repair:
 
     Attributes:
         path: The log.
-        quarantine: Where the bytes went; None when nothing was damaged.
-        pieces: Damaged pieces taken out.
+        quarantine: The file with the damaged bytes; None when nothing was damaged.
+        pieces: Damaged pieces removed.
         length: Their bytes.
-        recovered: Lines taken over from a file that an earlier repair had replaced before it was stopped; None if no
-            repair was stopped.
+        recovered: Lines copied from a file that an earlier, stopped repair had replaced; None if no repair was stopped.
     """
 
     path: str
@@ -47,20 +45,20 @@ class Repair:
 
 
 def is_repairable(problem: Problem) -> bool:
-    """Whether `repair_log` would take this piece out of its log."""
+    """Whether `repair_log` would remove this piece from its log."""
     return bool(problem.length) and problem.kind in _LOSSY and not problem.path.endswith(_PACKED)
 
 
 def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Repair:
-    """Move the damaged bytes of an uncompressed log to `<path>.quarantine` and rewrite it without them.
+    """Move the damaged bytes of an uncompressed log to `<path>.quarantine` and rewrite the log without them.
 
-    Lines over the limit and compressed logs are left alone.
+    Lines over the limit are left as they are.
 
     Raises:
-        LogNotReadable: The log is compressed, holds no event at all (a file named by mistake), or a writer is in the
+        LogNotReadable: The log is compressed, has no event at all (a file named by mistake), or a writer is in the
             middle of its last line.
         OSError: The quarantine or the new file could not be written, and the log is as it was; or it was replaced, but
-            what was written meanwhile must be taken over by the next repair.
+            the next repair must copy the lines that were written meanwhile.
     """
     path = os.fspath(path)
     if path.endswith(_PACKED):
@@ -68,19 +66,19 @@ def repair_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Rep
     target = files.real_path(path)
     try:
         recovered = finish_replacing(target)
-        done = _take_out(path, target, max_line)
+        done = _remove_damage(path, target, max_line)
     except BlockingIOError as error:
         raise LogNotReadable(f"{path}: {error.strerror}") from error
     return replace(done, recovered=recovered)
 
 
-def _take_out(path: str, target: str, max_line: int) -> Repair:
-    """Take the damaged pieces out of the log `target`, which the caller has named `path`."""
+def _remove_damage(path: str, target: str, max_line: int) -> Repair:
+    """Remove the damaged pieces from the log `target`, which the caller named `path`."""
     with files.open_log(path) as file:
         if not files.lock(file.fileno()):
             raise BlockingIOError(errno.EAGAIN, LOCKED)
         end = _end(file)
-        files.unlock(file.fileno())  # writers go on while the log is looked through and copied
+        files.unlock(file.fileno())  # writers continue while the log is read and copied
         spans, events = _survey(target, max_line)
         if spans and not events:
             raise LogNotReadable(f"{path}: no event in it, so it is no session log; nothing was changed")
@@ -97,13 +95,13 @@ def _take_out(path: str, target: str, max_line: int) -> Repair:
 
 
 def _end(file: BinaryIO) -> int:
-    """Where the last whole line ends, or the file, if its last line is unfinished and old."""
+    """Return the offset after the last whole line; the file's size if its last line is not young any more."""
     size = files.stat_open(file).st_size
     return size if not is_young(file.name) else files.end_of_lines(file.fileno(), size)
 
 
 def _survey(path: str, max_line: int) -> tuple[list[tuple[int, int]], int]:
-    """Return (start, end) of the damaged pieces, in order, and how many events of ours there are beside them."""
+    """Return (start, end) of the damaged pieces, in order, and how many events of our own format there are."""
     spans: list[tuple[int, int]] = []
     events = 0
     for item in read_events(path, max_line=max_line):
@@ -115,7 +113,7 @@ def _survey(path: str, max_line: int) -> tuple[list[tuple[int, int]], int]:
 
 
 def _is_ours(event: Event) -> bool:
-    """Whether only our writers number such an event: other agents' rows have a type and a time, too."""
+    """Whether an event is of our format: other agents' rows have a type and a time, too, but no number."""
     return bool(event.session_id) and event.raw is not None and _NUMBER.search(event.raw) is not None
 
 
@@ -126,7 +124,7 @@ def _quarantined(file: BinaryIO, spans: list[tuple[int, int]]) -> Iterator[bytes
 
 
 def _kept(file: BinaryIO, spans: list[tuple[int, int]], end: int) -> Iterator[bytes]:
-    """Yield what lies between the damaged pieces up to a place; lines that become empty go with them."""
+    """Yield what is between the damaged pieces up to `end`, without lines that become empty."""
     position = 0
     ends_line = True
     for start, after in [*spans, (end, -1)]:

@@ -1,8 +1,8 @@
 r"""Rows: the JSON objects of another agent's JSONL file, line by line, whatever the bytes are.
 
-Lines end with `\n` and with nothing else (U+2028 and `\r` occur in text). Byte order marks, CRLF, NULs, invalid UTF-8,
-lone surrogates, spaced JSON and several objects on a line are read; what cannot be read is a `Problem` with its place.
-The last line is read apart: while it has no newline it may still be in the writing, and no offset passes it.
+Lines end with `\n` only (U+2028 and `\r` occur in text). Byte order marks, CRLF, NULs, invalid UTF-8, lone surrogates,
+spaced JSON and several objects on a line are read; what cannot be read is a `Problem` with its line and offset. The
+last line is read separately: while it has no newline it may be unfinished, and `offset` stays before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sessionlog.reader.stream import is_young
 from sessionlog.reader.unpack import open_unpacked
 
 MAX_LINE = 64 << 20
-"""Bytes of a line from which usage is still taken."""
+"""Bytes of the longest line that is read."""
 
 Row = dict[str, Any]
 
@@ -30,13 +30,13 @@ class Rows:
     """One open JSONL file.
 
     Attributes:
-        line: Number of the line last given, from 1.
-        start: Where that line begins.
-        offset: Where it ends: a scan may go on there.
+        line: Number of the line last yielded, from 1.
+        start: Offset at which that line begins.
+        offset: Offset at which it ends: the next scan may start there.
     """
 
     def __init__(self, path: str, *, offset: int = 0, line: int = 0, max_line: int = MAX_LINE) -> None:
-        """Open a `.jsonl` file, or one packed as `.gz` or `.zst`, and go to `offset`.
+        """Open a `.jsonl` file, or one packed as `.gz` or `.zst`, and seek to `offset`.
 
         Raises:
             LogNotReadable: There is no such file, or it may not be read.
@@ -52,10 +52,10 @@ class Rows:
         if offset and self._unpacked is None:
             self._file.seek(offset)
         else:
-            self._pass(offset)
+            self._skip_bytes(offset)
 
-    def _pass(self, count: int) -> None:
-        """Packed files have no places to go to: their bytes go by."""
+    def _skip_bytes(self, count: int) -> None:
+        """Read past `count` bytes of a packed file, which cannot seek."""
         while count > 0:
             piece = self._file.read(min(count, 1 << 20))
             if not piece:
@@ -72,16 +72,16 @@ class Rows:
 
     @property
     def tail(self) -> bytes:
-        """The last line as far as it goes, where it has no newline: what `last` decodes."""
+        """The last line if it has no newline: what `last` decodes."""
         return self._tail
 
     @property
     def line_key(self) -> str:
-        """A name for the line last given that no other line has: for records whose log gives them none."""
+        """A unique key of the line last yielded, for records without an id of their own."""
         return f"{self._name}@{self.start}"
 
     def lines(self) -> Iterator[bytes | Problem]:
-        """Yield the whole lines, newline included; a line beyond the limit is skipped in pieces and named."""
+        """Yield the whole lines, newline included; a line over the limit is skipped in pieces and is a problem."""
         readline, limit = self._file.readline, self._max_line + 1
         while piece := readline(limit):
             if piece.endswith(b"\n"):
@@ -91,7 +91,7 @@ class Rows:
                 if len(piece) > LARGE:
                     detail = too_large(piece)
                     yield self._problem("too_large", detail, len(piece)) if detail else piece
-                    piece = b""  # it must not be held while the next one is read
+                    piece = b""  # frees it before the next one is read
                     continue
                 yield piece
                 continue
@@ -105,7 +105,7 @@ class Rows:
             yield self._too_long(skipped)
 
     def _skip(self, length: int) -> int:
-        """Go past the rest of an over-long line; 0 when it has no end yet."""
+        """Read past the rest of an over-long line; return the line's length, 0 when it has no end yet."""
         while piece := self._file.readline(1 << 20):
             length += len(piece)
             if piece.endswith(b"\n"):
@@ -117,7 +117,7 @@ class Rows:
         return 0
 
     def read(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
-        """Yield the objects of the whole lines for which `wants` is true, and what is wrong with them."""
+        """Yield the objects of the whole lines for which `wants` is true, and their problems."""
         for line in self.lines():
             if isinstance(line, Problem):
                 yield line
@@ -125,9 +125,9 @@ class Rows:
                 yield from self.decode(line)
 
     def last(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
-        """Yield the object of a last line without its newline, if it is whole; name a torn one, and a torn packing.
+        """Yield the object of a last line without a newline if it is whole, else a problem; and one for torn packing.
 
-        `line` and `start` then tell its place; `offset` stays before it.
+        Sets `line` and `start`; `offset` stays before the line.
         """
         if self._endless:
             length, self._endless = self._endless, 0
@@ -153,12 +153,12 @@ class Rows:
         return self._problem("too_long", f"a line of {length} bytes is over the limit of {self._max_line}", length)
 
     def all(self, wants: Callable[[bytes], bool] | None = None) -> Iterator[Row | Problem]:
-        """Yield what `read` and `last` give, for readers that do not come again."""
+        """Yield what `read` and `last` yield, for readers that read a file once."""
         yield from self.read(wants)
         yield from self.last(wants)
 
     def decode(self, line: bytes) -> Iterator[Row | Problem]:
-        """Yield the objects of one line, or of several that belong together."""
+        """Yield the objects of one line, or of several that belong together, and their problems."""
         if len(line) > LARGE and (detail := too_large(line, copies=3)):
             yield self._problem("too_large", detail, len(line))
             return

@@ -1,8 +1,8 @@
 """read_events: a log as a stream of `Event | Problem`, in bounded memory, whatever the bytes are.
 
-Damage never ends the reading: it is named (`file:line`, byte offset, kind) and the next line is read. A line longer
-than the limit is skipped in pieces. An unfinished last line is news while the file is young and damage after: a writer
-may be in the middle of it.
+Damage never ends the reading: it is yielded as a `Problem` (file, line, byte offset, kind) and the next line is read. A
+line longer than the limit is skipped in pieces. An unfinished last line is information while the file is young, because
+a writer may be in the middle of it, and damage later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sessionlog.events.envelope import Event
 from sessionlog.reader.unpack import open_unpacked
 
 MAX_LINE = 8 << 20
-"""Bytes of a line that are decoded whole (a hostile line may take 30 times its size in memory)."""
+"""Bytes of the longest line that is decoded (a hostile line may take 30 times its size in memory)."""
 
 YOUNG_NS = 2_000_000_000
 
@@ -29,7 +29,7 @@ _BEFORE = b" \t\r\n\xef\xbb\xbf"  # what may stand before the first object: whit
 
 
 def read_events(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Iterator[Event | Problem]:
-    """Yield the events of a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` log in file order, and what is wrong with it.
+    """Yield the events and problems of a `.jsonl`, `.jsonl.gz` or `.jsonl.zst` log in file order.
 
     Tolerates CRLF, byte order marks, NULs, torn lines, several documents on a line and pretty-printed objects.
 
@@ -55,11 +55,11 @@ def is_young(path: str) -> bool:
 
 @dataclass(slots=True)
 class _Pretty:
-    """An object spread over lines, while its end has not come.
+    """An object spread over several lines (pretty-printed) whose end has not been read yet.
 
     Attributes:
-        line: Its first line.
-        offset: Where it begins.
+        line: The number of its first line.
+        offset: The offset of its first byte.
         pieces: Its lines so far.
         size: Their bytes.
     """
@@ -71,9 +71,9 @@ class _Pretty:
 
 
 class EventStream:
-    """The state between two reads of one file: where we are, and what is not finished yet.
+    """The state between two reads of one file: the position, and what is unfinished.
 
-    The place to begin again is never inside a line, nor inside an object that is spread over lines and has no end yet.
+    `offset` is never inside a line, nor inside an unfinished object that is spread over lines.
     """
 
     def __init__(self, path: str, *, max_line: int = MAX_LINE, line: int = 0, offset: int = 0) -> None:
@@ -83,7 +83,7 @@ class EventStream:
         self._offset = offset
         self._tail = b""  # an unfinished last line
         self._pretty: _Pretty | None = None
-        self._skipping = 0  # bytes of an over-long line that have gone by
+        self._skipping = 0  # bytes skipped of an over-long line
 
     @property
     def line(self) -> int:
@@ -92,12 +92,12 @@ class EventStream:
 
     @property
     def at_line_start(self) -> bool:
-        """Nothing is unfinished: the next byte begins a line of its own."""
+        """Whether nothing is unfinished: the next byte begins a new line and no object is open."""
         return self._pretty is None and not self._tail and not self._skipping
 
     @property
     def offset(self) -> int:
-        """Byte offset behind the last finished line: a reader may begin again there."""
+        """Byte offset after the last finished line: a reader may resume there."""
         return self._offset if self._pretty is None else self._pretty.offset
 
     def feed(self, file: BinaryIO) -> Iterator[Event | Problem]:
@@ -110,7 +110,7 @@ class EventStream:
             yield from self.feed_bytes(piece)
 
     def feed_bytes(self, piece: bytes) -> Iterator[Event | Problem]:
-        """Read the next bytes of the file: a line, or a piece of one that waits for its end."""
+        """Read the next bytes of the file: a line, or a piece of one."""
         if self._tail:
             piece, self._tail = self._tail + piece, b""
         if piece.endswith(b"\n"):
@@ -138,7 +138,7 @@ class EventStream:
         yield from self._decode(piece, self._line, start)
 
     def finish(self, *, young: bool = False) -> Iterator[Event | Problem]:
-        """Say what the file ends with: a whole line without its newline counts, a torn one is named."""
+        """Yield what the file ends with: the event of a whole line without a newline, or a problem for a torn line."""
         tail, self._tail = self._tail, b""
         if self._pretty is not None:
             if tail and (yield from self._continue_pretty(self._pretty, tail)):
@@ -151,13 +151,13 @@ class EventStream:
             return
         if not tail:
             return
-        events, flaws = decode_line(tail)
+        events, problems = decode_line(tail)
         yield from events
         severity: Severity = "info" if young else "damage"
-        for flaw in flaws:
-            torn = flaw.kind == "not_json" and flaw.start + flaw.length == len(tail.rstrip(b"\r\n"))
-            detail = f"unfinished line, {flaw.length} bytes"
-            named = replace(flaw, kind="torn_tail", detail=detail, severity=severity) if torn else flaw
+        for problem in problems:
+            torn = problem.kind == "not_json" and problem.start + problem.length == len(tail.rstrip(b"\r\n"))
+            detail = f"unfinished line, {problem.length} bytes"
+            named = replace(problem, kind="torn_tail", detail=detail, severity=severity) if torn else problem
             yield self._problem(named, self._line + 1, self._offset)
 
     def _too_long(self, length: int) -> LineProblem:
@@ -170,64 +170,64 @@ class EventStream:
         if _opens_pretty(piece):
             self._pretty = _Pretty(line, start, [piece], len(piece))
             return
-        events, flaws = decode_line(piece)
+        events, problems = decode_line(piece)
         yield from events
-        for flaw in flaws:
-            yield self._problem(flaw, line, start)
+        for problem in problems:
+            yield self._problem(problem, line, start)
 
     def _continue_pretty(self, pretty: _Pretty, piece: bytes) -> Generator[Event | Problem, None, bool]:
         """Add a line to a spread-out object; return True when the line belonged to it."""
         if piece.startswith(b"{"):
-            yield from self._give_up_pretty(pretty)  # a new object: what was open is torn
+            yield from self._give_up_pretty(pretty)  # a new object begins: the open one is torn
             return False
         pretty.pieces.append(piece)
         pretty.size += len(piece)
         if piece.startswith(b"}"):
-            events, flaws = decode_line(b"".join(pretty.pieces))
+            events, problems = decode_line(b"".join(pretty.pieces))
             if not events:
                 yield from self._give_up_pretty(pretty)
                 return True
             self._pretty = None
             yield from events
-            for flaw in flaws:
-                yield self._problem(flaw, pretty.line, pretty.offset)
+            for problem in problems:
+                yield self._problem(problem, pretty.line, pretty.offset)
         elif pretty.size > self._max_line:
             yield from self._give_up_pretty(pretty)
         return True
 
     def _give_up_pretty(self, pretty: _Pretty, *, torn: Severity | None = None) -> Iterator[Event | Problem]:
-        """Name an object without an end; `torn` says that it is the last thing in the file, and how bad that is.
+        """Yield a problem for an object without an end; `torn` is its severity if the object ends the file.
 
-        One that is whole is read: its last line was not where printers put it, or all of it is on one line.
+        An object that is whole after all is read: its `}` did not begin a line, or all of it is on one line.
         """
         self._pretty = None
         lines = len(pretty.pieces)
         where = f" (lines {pretty.line} to {pretty.line + lines - 1})" if lines > 1 else ""
-        flaw = LineProblem(kind="not_json", detail=f"{pretty.size} bytes are not JSON{where}", length=pretty.size)
+        problem = LineProblem(kind="not_json", detail=f"{pretty.size} bytes are not JSON{where}", length=pretty.size)
         if torn is not None:
             detail = f"unfinished object, {pretty.size} bytes{where}"
-            flaw = replace(flaw, kind="torn_tail", detail=detail, severity=torn)
-        events, flaws = (
+            problem = replace(problem, kind="torn_tail", detail=detail, severity=torn)
+        events, problems = (
             decode_line(b"".join(pretty.pieces)) if lines == 1 or pretty.size <= self._max_line else ([], [])
         )
-        if lines > 1 and flaws:  # its parts are not taken for events
+        if lines > 1 and problems:  # objects inside the torn one are no events
             events = []
         yield from events
-        for item in flaws if events else [flaw]:
+        for item in problems if events else [problem]:
             yield self._problem(item, pretty.line, pretty.offset)
 
-    def _problem(self, flaw: LineProblem, line: int, start: int) -> Problem:
+    def _problem(self, problem: LineProblem, line: int, start: int) -> Problem:
         return Problem(
             path=self._path,
             line=line,
-            offset=start + flaw.start,
-            kind=flaw.kind,
-            detail=flaw.detail,
-            length=flaw.length,
-            severity=flaw.severity,
+            offset=start + problem.start,
+            kind=problem.kind,
+            detail=problem.detail,
+            length=problem.length,
+            severity=problem.severity,
         )
 
 
 def _opens_pretty(piece: bytes) -> bool:
-    """A line that begins an object and stops where pretty printers end lines; no whole object ends like that."""
+    """Whether a line begins an object and ends where pretty printers break lines, as no whole object does."""
     return piece[-8:].rstrip()[-1:] in (b"{", b"[", b",") and piece.lstrip(_BEFORE)[:1] == b"{"

@@ -1,6 +1,6 @@
 """A log's bytes, unpacked: `.jsonl` as it is, `.gz` and `.zst` decompressed within limits.
 
-A compressed log that ends early gives what can be read of it; the reader is told why it ended. A file that unpacks to
+A damaged compressed log is read as far as possible, and `Unpacked.failure` gives the reason. A file that unpacks to
 more than 200 times its size (after the first 64 MiB) or 4 GiB is a bomb, not a log. A zstd window of more than 64 MiB
 is refused: the decoder holds all of it in memory.
 """
@@ -25,10 +25,10 @@ _WINDOW_TOO_LARGE = "Frame requires too much memory"  # in the message of libzst
 
 
 class Unpacked(io.RawIOBase):
-    """Reads a compressed file; after the last byte `failure` says whether that was the end or the damage.
+    """Reads a compressed file up to its end or to damage.
 
     Attributes:
-        failure: None while all is well, else why no more can be read.
+        failure: Why no more can be read; None without damage.
     """
 
     def __init__(self, packed: BinaryIO, unpacked: io.BufferedIOBase, size: int) -> None:
@@ -43,11 +43,11 @@ class Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override] # the stub's buffer is wider
-        """Fill `buffer`; 0 at the end, whole or not."""
+        """Fill `buffer`; 0 at the end or at damage."""
         if self.failure is not None:
             return 0
         try:
-            piece = self._unpacked.read1(len(buffer))  # read() would drop what comes before the damage
+            piece = self._unpacked.read1(len(buffer))  # read() would drop the data before the damage
         except EOFError:
             self.failure = "the compressed data end early"
             return 0
@@ -70,7 +70,7 @@ class Unpacked(io.RawIOBase):
 
 
 def open_unpacked(path: str) -> tuple[BinaryIO, Unpacked | None]:
-    """Open a log for reading its lines; the second value is there for compressed files.
+    """Open a log for reading its lines; the second value is None for uncompressed files.
 
     Raises:
         LogNotReadable: There is no such file, or it may not be read.
@@ -102,7 +102,7 @@ def zstd_reader(zstd: Any, file: BinaryIO) -> io.BufferedIOBase:
 
 
 def describe_damage(error: Exception) -> str:
-    """Return why a decoder could not go on, and what to do where the data are whole."""
+    """Return why a decoder stopped, and what to do if the data are not damaged."""
     if _WINDOW_TOO_LARGE in str(error):
         limit = (1 << _WINDOW_LOG) >> 20
         return f"a zstd window of more than {limit} MiB: unpack it with `zstd -d --long=31` and read that"
@@ -123,7 +123,7 @@ def zstd_module(what: str) -> Any:
 
 
 def unpack_zstd(data: bytes, limit: int, what: str) -> tuple[bytes, str]:
-    """Return what a zstd frame in memory holds, and why it is not all of it; "" when it is.
+    """Return the content of a zstd frame in memory, and why it is incomplete; "" when it is complete.
 
     Raises:
         MissingExtra: There is no decoder; `what` needs it.

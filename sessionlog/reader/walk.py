@@ -1,4 +1,4 @@
-"""Which files are logs: folders walked to the bottom, every file once, in a stable order."""
+"""Finds the log files in folders: recursively, every file once, in a stable order."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LOG_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 
 def walk_logs(paths: Iterable[str]) -> Iterator[str | Problem]:
-    """Yield the log files named by files and folders, sorted within each, every file once.
+    """Yield the log files among these files and folders, sorted within each, every file once.
 
-    Folders are walked to the bottom; links lead only to files and folders of the link's owner, and loops are cut. A
-    folder that cannot be listed is a `Problem`; a path given by name is yielded whatever its suffix.
+    Folders are walked recursively; a link is followed only to a file or folder of the link's owner, and loops are cut.
+    A folder that cannot be listed is a `Problem`; a file named in `paths` is yielded whatever its suffix.
     """
     yield from walk_files(paths, lambda name: name.endswith(LOG_SUFFIXES))
 
@@ -27,9 +27,9 @@ def walk_files(
 ) -> Iterator[str | Problem]:
     """Yield the files named by paths, and those in folders whose name is `wanted`; as `walk_logs` otherwise.
 
-    `is_log` says of a folder's path whether it is yielded itself instead of being walked; None = neither.
+    `is_log` of a folder's path: True yields the folder itself, False walks it, None skips it.
     """
-    seen: set[tuple[int, int]] = set()
+    seen: set[int] = set()
     for path in paths:
         if os.path.isdir(path):
             yield from _walk(path, wanted, is_log, seen)
@@ -37,15 +37,15 @@ def walk_files(
             yield path
 
 
-def _first_time(path: str, seen: set[tuple[int, int]]) -> bool:
+def _first_time(path: str, seen: set[int]) -> bool:
     try:
         status = os.stat(path)
         link = os.lstat(path)
     except (OSError, ValueError):
-        return True  # the reader names what is wrong with it
+        return True  # reading it reports the error
     if stat.S_ISLNK(link.st_mode) and link.st_uid != status.st_uid:
         return False
-    key = (status.st_dev, status.st_ino)
+    key = status.st_dev << 64 | status.st_ino  # one number: there may be very many
     if key in seen:
         return False
     seen.add(key)
@@ -53,9 +53,9 @@ def _first_time(path: str, seen: set[tuple[int, int]]) -> bool:
 
 
 def _walk(
-    folder: str, wanted: Callable[[str], bool], is_log: Callable[[str], bool | None], seen: set[tuple[int, int]]
+    folder: str, wanted: Callable[[str], bool], is_log: Callable[[str], bool | None], seen: set[int]
 ) -> Iterator[str | Problem]:
-    """Walk a folder in order; what is still to do is a stack, for folders nest deeper than Python calls."""
+    """Walk a folder in order; with a stack of its own, because folders nest deeper than Python's recursion limit."""
     if not _first_time(folder, seen):
         return
     waiting = [_entries(folder)]

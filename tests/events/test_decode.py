@@ -1,4 +1,4 @@
-"""One line of bytes → events and flaws: never an exception, never an event that nobody wrote."""
+"""One line of bytes → events and problems: never an exception, never an event that nobody wrote."""
 
 import io
 import time
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sessionlog.errors import Problem
 from sessionlog.events.damaged import LineProblem
 from sessionlog.events.decode import decode_line
-from sessionlog.events.encode import encode_event
+from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.reader.stream import EventStream
 from sessionlog.testing import event_strategy
@@ -34,18 +34,18 @@ def seqs(piece):
 
 
 def kinds(piece):
-    return [(flaw.kind, flaw.start, flaw.length, flaw.severity) for flaw in decode_line(piece)[1]]
+    return [(problem.kind, problem.start, problem.length, problem.severity) for problem in decode_line(piece)[1]]
 
 
 def test_a_whole_line():
-    """A line of ours is one event without a flaw."""
+    """A line of ours is one event without a problem."""
     event = Event(session_id="s", seq=1, type="tool.call", ts=TS, data={"tool": "bash"})
     assert decode_line(LINE + b"\n") == ([event], [])
 
 
 @pytest.mark.parametrize("blank", [b"", b"\n", b"\r\n", b"  \t \n", b"\xef\xbb\xbf\n"])
 def test_blank_lines_are_nothing(blank):
-    """White space and a byte order mark are neither an event nor a flaw."""
+    """White space and a byte order mark are neither an event nor a problem."""
     assert decode_line(blank) == ([], [])
 
 
@@ -114,10 +114,10 @@ def test_seq_is_an_integer(piece, expected):
     ],
 )
 def test_a_mended_envelope_is_named(piece, detail):
-    """The event is read all the same, and the flaw is only information."""
-    events, flaws = decode_line(piece)
+    """The event is read all the same, and the problem is only information."""
+    events, problems = decode_line(piece)
     assert len(events) == 1
-    assert flaws == [LineProblem(kind="bad_envelope", detail=detail, severity="info")]
+    assert problems == [LineProblem(kind="bad_envelope", detail=detail, severity="info")]
 
 
 @pytest.mark.parametrize("piece", [b"{}", b'{"type":7}', b'{"type":""}', b'{"type":null,"data":{}}', b'{"a":1}'])
@@ -144,10 +144,10 @@ def test_what_is_not_json(piece):
 @pytest.mark.parametrize("between", [b"", b" ", b"\t", b"\xef\xbb\xbf"])
 def test_several_events_on_a_line(between):
     """Objects need no line break between them."""
-    events, flaws = decode_line(LINE + between + NEXT)
+    events, problems = decode_line(LINE + between + NEXT)
     assert [event.seq for event in events] == [1, 2]
     assert [event.raw for event in events] == [LINE, NEXT]
-    assert flaws == []
+    assert problems == []
 
 
 def test_a_log_that_lost_its_line_breaks():
@@ -179,9 +179,9 @@ def test_a_torn_payload_gives_no_event():
     blocks = [{"type": "text", "text": "hi"}, {"type": "tool_use", "id": "c1", "input": {"type": "x", "data": 1}}] * 50
     whole = line(1, {"messages": [{"role": "user", "content": blocks}]})
     for cut in range(1, len(whole), 7):
-        events, flaws = decode_line(whole[:cut])
+        events, problems = decode_line(whole[:cut])
         assert events == []
-        assert [(flaw.start, flaw.length) for flaw in flaws] == [(0, cut)]
+        assert [(problem.start, problem.length) for problem in problems] == [(0, cut)]
     assert seqs(whole[:-20] + NEXT) == [2]
 
 
@@ -203,11 +203,11 @@ def test_nul_bytes_are_named_and_the_event_stays():
 def test_invalid_utf8_is_replaced_and_named():
     """The event is read with U+FFFD, its bytes stay, and its place is given."""
     piece = LINE + b' {"type":"x","ts":"","data":"caf\xe9 \xed\xa0\x80"}'
-    events, flaws = decode_line(piece)
+    events, problems = decode_line(piece)
     assert events[1].data == "caf\ufffd \ufffd\ufffd\ufffd"
     assert b"\xe9" in events[1].raw
-    named = [flaw for flaw in flaws if flaw.kind == "bad_utf8"]
-    assert [(flaw.start, flaw.length, flaw.severity) for flaw in named] == [(len(LINE) + 1, 0, "info")]
+    named = [problem for problem in problems if problem.kind == "bad_utf8"]
+    assert [(problem.start, problem.length, problem.severity) for problem in named] == [(len(LINE) + 1, 0, "info")]
 
 
 @pytest.mark.parametrize("piece", [b'"\\ud800"', b'"\\uDFFF \xff"', b'{"\\ud800":"\\udc00"}'])
@@ -278,18 +278,18 @@ def test_depth_at_the_limit_never_raises():
     """Where one parser gives up and another does not, the line is an event or is named."""
     for depth in range(900, 1060):
         for leaf in (b"1", b"123456789012345678901", b'"\\ud800"', b'"\xff"', b'"\xff\\ud800"'):
-            events, flaws = decode_line(b'{"type":"x","data":' + b"[" * depth + leaf + b"]" * depth + b"}")
-            assert events or flaws
+            events, problems = decode_line(b'{"type":"x","data":' + b"[" * depth + leaf + b"]" * depth + b"}")
+            assert events or problems
 
 
 @FAST
 @given(piece=st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_decoding_never_raises(piece):
-    """Any bytes give events and flaws; each flaw lies inside the line."""
-    events, flaws = decode_line(piece)
+    """Any bytes give events and problems; each problem lies inside the line."""
+    events, problems = decode_line(piece)
     assert all(isinstance(event, Event) for event in events)
-    for flaw in flaws:
-        assert 0 <= flaw.start <= flaw.start + flaw.length <= len(piece)
+    for problem in problems:
+        assert 0 <= problem.start <= problem.start + problem.length <= len(piece)
 
 
 TOKENS = [b"{", b"}", b"[", b"]", b'"', b",", b":", b"\\", b"\x00", b"\xef\xbb\xbf", b"\xff", b"\xe9", b" ", b"1" * 25, LINE, b'{"type":"x"}', b'{"session_id":', b'"\\ud800"', b"NaN"]  # fmt: skip
@@ -298,12 +298,12 @@ TOKENS = [b"{", b"}", b"[", b"]", b'"', b",", b":", b"\\", b"\x00", b"\xef\xbb\x
 @FAST
 @given(pieces=st.lists(st.sampled_from(TOKENS), max_size=20))
 def test_every_byte_of_a_line_is_accounted_for(pieces):
-    """What is in no event and in no flaw is only filler: white space and byte order marks."""
+    """What is in no event and in no problem is only filler: white space and byte order marks."""
     piece = b"".join(pieces)
-    events, flaws = decode_line(piece)
+    events, problems = decode_line(piece)
     seen = bytearray(piece)
-    for flaw in flaws:
-        seen[flaw.start : flaw.start + flaw.length] = b" " * flaw.length
+    for problem in problems:
+        seen[problem.start : problem.start + problem.length] = b" " * problem.length
     rest = bytes(seen)
     for event in events:
         assert event.raw in rest
@@ -315,7 +315,7 @@ def test_every_byte_of_a_line_is_accounted_for(pieces):
 @given(events=st.lists(event_strategy(), min_size=1, max_size=4), cut=st.integers(1, 10_000))
 def test_whole_events_survive_beside_a_torn_one(events, cut):
     """Wherever a line was torn, what stands before it on the line is read."""
-    lines = [encode_event(event).rstrip(b"\n") for event in events]
+    lines = [encode_object(event.to_dict()).rstrip(b"\n") for event in events]
     torn = LINE[: 1 + cut % (len(LINE) - 1)]
     assert decode_line(b"".join(lines) + torn)[0] == events
 

@@ -52,5 +52,7 @@ def test_a_decoder_that_copies_the_line_takes_more():
 
 def test_an_event_that_would_take_too_much_is_a_flaw():
     """It is named, and never decoded."""
-    events, [flaw] = decode_line(b'{"session_id":"s","seq":1,"type":"x","ts":"","data":[' + b"[]," * (3 * MIB) + b"0]}")
-    assert (events, flaw.kind) == ([], "too_large")
+    events, [problem] = decode_line(
+        b'{"session_id":"s","seq":1,"type":"x","ts":"","data":[' + b"[]," * (3 * MIB) + b"0]}"
+    )
+    assert (events, problem.kind) == ([], "too_large")

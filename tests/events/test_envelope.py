@@ -12,8 +12,8 @@ LINE = b'{"session_id":"s-1","seq":4,"type":"tool.call","ts":"2026-11-21T10:00:0
 
 
 def read(line):
-    events, flaws = decode_line(line)
-    assert flaws == []
+    events, problems = decode_line(line)
+    assert problems == []
     return events[0]
 
 

@@ -76,7 +76,7 @@ def test_amounts(value, nano):
 
 @pytest.mark.parametrize("value", [None, -1, -0.5, "-3", Decimal(-1), pytest.param(-(10**5000), id="minus-huge")])
 def test_absent_and_negative_costs_are_unknown(value):
-    """Absence and a negative number mean unknown in logs of this family, and are no flaw."""
+    """Absence and a negative number mean unknown in logs of this family, and are no problem."""
     assert read_usd(value) == (None, None)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.events.decode import decode_line
-from sessionlog.events.encode import encode_event
+from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.reader import check
 from sessionlog.reader.check import check_log, check_logs
@@ -17,7 +17,7 @@ SECRET = "ghp_" + "a1B2" * 9
 
 
 def line(seq, type_="tool.call", ts="2026-11-21T10:00:00Z", data=None, session_id="s"):
-    return encode_event(Event(session_id=session_id, seq=seq, type=type_, ts=ts, data=data))
+    return encode_object(Event(session_id=session_id, seq=seq, type=type_, ts=ts, data=data).to_dict())
 
 
 def log(folder, content, name="s.jsonl", mode=0o600):

@@ -5,13 +5,13 @@ import os
 import pytest
 
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.encode import encode_event
+from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow
 
 
 def line(seq, data=None):
-    return encode_event(Event(session_id="s", seq=seq, type="x", ts="2026-11-21T10:00:00Z", data=data))
+    return encode_object(Event(session_id="s", seq=seq, type="x", ts="2026-11-21T10:00:00Z", data=data).to_dict())
 
 
 class Log:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.encode import encode_event
+from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.reader.stream import read_events
@@ -26,7 +26,9 @@ TOO_LONG = 400
 
 
 def line(seq, data=None):
-    return encode_event(Event(session_id="s", seq=seq, type="tool.call", ts="2026-11-21T10:00:00Z", data=data))
+    return encode_object(
+        Event(session_id="s", seq=seq, type="tool.call", ts="2026-11-21T10:00:00Z", data=data).to_dict()
+    )
 
 
 def log(folder, content, mode=0o600):

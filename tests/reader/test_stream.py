@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.events.encode import encode_event
+from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.stream import MAX_LINE, YOUNG_NS, EventStream, is_young, read_events
@@ -28,7 +28,9 @@ FAST = examples(150)
 
 
 def line(seq, data=None):
-    return encode_event(Event(session_id="s", seq=seq, type="tool.call", ts="2026-11-21T10:00:00Z", data=data))
+    return encode_object(
+        Event(session_id="s", seq=seq, type="tool.call", ts="2026-11-21T10:00:00Z", data=data).to_dict()
+    )
 
 
 def told(item):
@@ -334,7 +336,7 @@ def test_every_byte_is_accounted_for(pieces):
 @given(events=st.lists(event_strategy(), max_size=6))
 def test_a_log_of_ours_is_read_whole(events):
     """What was written is read, in file order, without damage."""
-    items = stream_of(b"".join(encode_event(event) for event in events))
+    items = stream_of(b"".join(encode_object(event.to_dict()) for event in events))
     assert events_of(items) == events
     assert all(problem.severity == "info" for problem in problems_of(items))
 

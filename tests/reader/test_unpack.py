@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.errors import MissingExtra, Problem
-from sessionlog.events.encode import encode_event
+from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.reader import unpack
 from sessionlog.reader.stream import read_events
@@ -33,8 +33,10 @@ SUFFIXES = [".gz", pytest.param(".zst", marks=pytest.mark.skipif(zstd is None, r
 def lines(count):
     noise = random.Random(5)  # compresses badly, so that the middle of the packed bytes is the middle of the log
     return b"".join(
-        encode_event(
-            Event(session_id="s", seq=seq, type="x", ts="2026-11-21T10:00:00Z", data=noise.randbytes(200).hex())
+        encode_object(
+            Event(
+                session_id="s", seq=seq, type="x", ts="2026-11-21T10:00:00Z", data=noise.randbytes(200).hex()
+            ).to_dict()
         )
         for seq in range(count)
     )
