@@ -1,8 +1,7 @@
-"""What fills a model's window, and what turns and sessions use.
+"""What fills a model's context window, and the token usage of turns and sessions.
 
-Live: `UsageTracker` sums an agent's turns up, `extract_context_snapshot` looks at an agent and its messages, and the
-registry does so for agents by their id. Afterwards: each of them works from a log alone. Names are loaded when they are
-first used.
+For a live agent, `UsageTracker` sums its turns, `extract_context_snapshot` reads the agent and its messages, and the
+registry makes snapshots of agents by id. Each of them also works from a log alone. Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from sessionlog.context.usage import SessionUsage, TurnUsage, usage_to_dict
     from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, find_context_window, get_model_context_window
 
-_HOMES = {
+_MODULES = {
     "AgentRecorder": "registry",
     "ContextSnapshot": "snapshots.snapshot",
     "DEFAULT_CONTEXT_WINDOW": "windows",
@@ -105,12 +104,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'sessionlog.context' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line saves
+    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line avoids
 
-    value = getattr(import_module(f"sessionlog.context.{home}"), name)
+    value = getattr(import_module(f"sessionlog.context.{module}"), name)
     globals()[name] = value
     return value
 

@@ -1,11 +1,11 @@
-"""Cache misses: why a request did not find in the provider's cache what the one before it left there.
+"""Cache misses: why a request did not find in the provider's cache what the request before it left there.
 
-A provider's cache holds a prompt from its beginning: tools, system prompt, messages. So the first block in which two
-requests differ ends what can be found. What is compared are the prompts as they were logged: our own logs hold them,
-and some agents' do; of others only the model and the time are known. How much was missed is the provider's count.
+A provider's cache holds a prompt from its beginning: tools, system prompt, messages. So the cached part ends at the
+first block in which two requests differ. Logged prompts are compared: our own logs and those of some agents hold them;
+for other agents only the model and the time are known. The number of missed tokens is the provider's count.
 
-Lifetimes are the providers' defaults: five minutes, or an hour where the log says that something was written for an
-hour (Anthropic's documentation of prompt caching, 2026-11).
+Lifetimes are the providers' defaults: five minutes, or an hour where the log shows a cache write for an hour
+(Anthropic's documentation of prompt caching, 2026-11).
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from sessionlog.transcript.usages import ResponseUsages
 Json = Any
 SCHEMA = "sessionlog.cache/1"
 Reason = Literal["model", "tools", "system", "message", "compaction", "expired", "provider", "not_in_log"]
-"""Why: another model; the first block that differs; history was summed up; the time between the two was longer than the
-cache lives; nothing differs, so the provider let it go; or the log does not hold the prompts."""
+"""Why: another model; the first block that differs; a compaction; more time between the two than the cache's lifetime;
+nothing differs, so the provider dropped the entry; or the log does not hold the prompts."""
 Price = Callable[[str, str, TokenUsage, int | None], int | None]
 """(provider, model, usage, time_ns) → nano-dollars; None where there is no price."""
 
 _SHORT_NS, _LONG_NS = 5 * 60 * SECOND, 60 * 60 * SECOND
-_LEAST = 256  # tokens; providers round to blocks of up to 128
-_SHARE = 0.05  # of what was expected: less is no miss worth a line
-_WORDS = 60
+_MIN_MISSED = 256  # tokens; providers round to blocks of up to 128
+_MIN_SHARE = 0.05  # of the expected tokens; smaller misses are not reported
+_MAX_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheMiss:
-    """A request that did not find in the cache what the one before it left there.
+    """A request that did not find in the cache what the request before it left there.
 
     Attributes:
         request: Its number, from 1.
@@ -55,8 +55,8 @@ class CacheMiss:
         reason: Why.
         detail: Which block differs, and how; it may quote the log.
         expected_tokens: Tokens that the request before it left in the cache.
-        cached_tokens: Tokens that it found.
-        cost_nano: What the missed tokens cost more than they had from the cache; None where there is no price.
+        cached_tokens: Tokens that it found there.
+        cost_nano: The extra cost of the missed tokens over cached ones, in nano-dollars; None without a price.
     """
 
     request: int
@@ -96,7 +96,7 @@ class CacheReport:
         path: Its log.
         requests: Its answered requests.
         known_prompts: Those whose prompt the log holds.
-        cached_tokens: What was read from a cache in all.
+        cached_tokens: All tokens read from a cache.
         misses: In order.
         problem_count: Damaged pieces of the log.
         problems: The first of them.
@@ -114,12 +114,12 @@ class CacheReport:
 
     @property
     def missed_tokens(self) -> int:
-        """What all misses missed."""
+        """The missed tokens of all misses."""
         return sum(miss.missed_tokens for miss in self.misses)
 
     @property
     def cost_nano(self) -> int | None:
-        """What those with a price cost; None where none has."""
+        """The sum of the known costs; None where none is known."""
         known = [miss.cost_nano for miss in self.misses if miss.cost_nano is not None]
         return sum(known) if known else None
 
@@ -142,7 +142,7 @@ class CacheReport:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A part of a prompt and the digest of its content, without `cache_control` marks."""
+    """A part of a prompt: a digest of its content without `cache_control` marks, and its name."""
 
     digest: bytes
     name: str
@@ -150,14 +150,14 @@ class _Block:
 
 
 _UNKNOWN = _Block(b"", "message")
-"""One of several messages that stood in one."""
+"""One of several messages that were one element."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Request:
-    """What a request sent, who answered and when, and how it differs from the one before it that was counted.
+    """A request: its prompt, its model and times, and how it differs from the counted request before it.
 
-    Where its prompt is not known, the log does not hold the messages. They are dropped once they have been compared.
+    The messages are empty where the log does not hold them, and dropped after the comparison.
     """
 
     is_known: bool
@@ -165,10 +165,10 @@ class _Request:
     system: tuple[_Block, ...]
     messages: tuple[_Block, ...]
     model: str
-    asked_ns: int | None
+    sent_ns: int | None
     provider: str = ""
     answered_ns: int | None = None
-    lives_long: bool = False
+    has_long_lifetime: bool = False
     is_counted: bool = False
     reason: Reason = "provider"
     detail: str = ""
@@ -189,7 +189,7 @@ def cache_misses(
         session: The session in a log that holds several; None for the one that `target` names, or the first.
         price: Prices tokens; None leaves costs out.
         directory: Where our own sessions are.
-        env: The environment, which says where logs are.
+        env: The environment, which names the folders of logs.
 
     Raises:
         LogNotReadable: Nothing matches, or the log cannot be read.
@@ -199,30 +199,30 @@ def cache_misses(
     fold = _Fold(own=log.source.id in OWN)
     damage = Damage()
     for event in damage.events(read_session(log, session)):
-        fold.take(event)
-    if not fold.asked:
-        raise LogNotReadable(f"{log.path}: no request of it has an answer, so nothing is known of its cache")
-    usages = fold.usages.read()
+        fold.apply(event)
+    if not fold.answered:
+        raise LogNotReadable(f"{log.path}: no request of it has an answer, so its cache use is unknown")
+    answered, usages = fold.answered, fold.usages.read()
     return CacheReport(
-        source=log.source.id, session=name_of_session(log, session), path=log.path, requests=len(fold.asked),
-        known_prompts=sum(one.is_known for one in fold.asked), cached_tokens=sum(usage.cache_read for usage in usages),
-        misses=tuple(_find(fold.asked, usages, price)), problem_count=damage.count, problems=damage.problems,
+        source=log.source.id, session=name_of_session(log, session), path=log.path, requests=len(answered),
+        known_prompts=sum(one.is_known for one in answered), cached_tokens=sum(usage.cache_read for usage in usages),
+        misses=tuple(_find(answered, usages, price)), problem_count=damage.count, problems=damage.problems,
     )  # fmt: skip
 
 
-def _find(asked: Sequence[_Request], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
+def _find(answered: Sequence[_Request], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
     is_cached = any(usage.cache_read for usage in usages)
     names_writes = any(usage.cache_write for usage in usages)
     last: TokenUsage | None = None
-    for number, (one, usage) in enumerate(zip(asked, usages, strict=True), start=1):
+    for number, (one, usage) in enumerate(zip(answered, usages, strict=True), start=1):
         if not one.is_counted:
-            continue  # it failed, or the provider has not counted it
+            continue  # it failed, or the provider did not count it
         if last is not None and is_cached:
-            # a provider that names no writes keeps what it can of each prompt
+            # a provider that reports no writes caches each prompt by itself
             left = last.cache_read + last.cache_write if names_writes else last.prompt
             expected = min(left, usage.prompt)
             missed = expected - usage.cache_read
-            if missed >= max(_LEAST, _SHARE * expected):
+            if missed >= max(_MIN_MISSED, _MIN_SHARE * expected):
                 cost = None if price is None else _cost(price, one, usage, missed)
                 yield CacheMiss(
                     request=number, time_ns=one.answered_ns, reason=one.reason, detail=one.detail,
@@ -231,8 +231,8 @@ def _find(asked: Sequence[_Request], usages: Sequence[TokenUsage], price: Price 
         last = usage
 
 
-def _why(old: _Request, new: _Request, *, is_compacted: bool) -> tuple[Reason, str]:
-    """The first thing that differs between two requests."""
+def _reason(old: _Request, new: _Request, *, is_compacted: bool) -> tuple[Reason, str]:
+    """Return why the new request missed the cache: the first difference from the old one, and its description."""
     if old.model != new.model:
         return "model", f"{old.model or 'unknown'} → {new.model or 'unknown'}"
     if old.provider != new.provider:
@@ -243,27 +243,27 @@ def _why(old: _Request, new: _Request, *, is_compacted: bool) -> tuple[Reason, s
     if is_known and (found := _difference(old.system, new.system)):
         return "system", found
     if is_compacted:
-        return "compaction", "history was summed up"
-    if is_known and (found := _difference(old.messages, new.messages, goes_on=True)):
+        return "compaction", "the history was compacted"
+    if is_known and (found := _difference(old.messages, new.messages, may_grow=True)):
         return "message", found
-    idle_ns = 0 if old.answered_ns is None or new.asked_ns is None else new.asked_ns - old.answered_ns
-    lifetime_ns = _LONG_NS if old.lives_long else _SHORT_NS
+    idle_ns = 0 if old.answered_ns is None or new.sent_ns is None else new.sent_ns - old.answered_ns
+    lifetime_ns = _LONG_NS if old.has_long_lifetime else _SHORT_NS
     if idle_ns > lifetime_ns:
         minutes = idle_ns // (60 * SECOND)
-        return "expired", f"{minutes:,} minutes passed; it lives for {lifetime_ns // (60 * SECOND)}"
+        return "expired", f"{minutes:,} minutes passed; the cache lives for {lifetime_ns // (60 * SECOND)}"
     if not is_known:
         return "not_in_log", "the log does not hold the prompts"
-    return "provider", "the prompts are equal: the provider had it no longer"
+    return "provider", "the prompts are equal: the provider dropped its cache"
 
 
-def _difference(old: Sequence[_Block], new: Sequence[_Block], *, goes_on: bool = False) -> str:
-    """The first block that differs, in words; "" where none does. Messages are numbered, and may go on."""
+def _difference(old: Sequence[_Block], new: Sequence[_Block], *, may_grow: bool = False) -> str:
+    """Describe the first block that differs; "" where none does. `may_grow`: of messages, which are numbered."""
     same = 0
     while same < min(len(old), len(new)) and old[same].digest == new[same].digest:
         same += 1
-    if same == len(old) and (goes_on or same == len(new)):
+    if same == len(old) and (may_grow or same == len(new)):
         return ""
-    number = f" #{same + 1}" if goes_on else ""
+    number = f" #{same + 1}" if may_grow else ""
     if same == len(old):
         return f"{new[same].name}{number} added"
     if same == len(new) or new[same].digest in {block.digest for block in old[same + 1 :]}:
@@ -274,7 +274,7 @@ def _difference(old: Sequence[_Block], new: Sequence[_Block], *, goes_on: bool =
 
 
 def _cost(price: Price, one: _Request, usage: TokenUsage, missed: int) -> int | None:
-    """What the missed tokens cost, less what they had cost from the cache."""
+    """Return the cost of the missed tokens, less their cost as cached ones."""
     missed = min(missed, usage.input + usage.cache_write)
     written = min(missed, usage.cache_write)
     long = min(written, usage.cache_write_1h)
@@ -288,25 +288,24 @@ class _Fold:
     """Collects a session's answered requests with their prompts.
 
     Attributes:
-        asked: The answered requests, in order.
-        usages: What each of them used.
+        answered: The answered requests, in order.
+        usages: The usage of each.
     """
 
     def __init__(self, *, own: bool) -> None:
-        self.asked: list[_Request] = []
+        self.answered: list[_Request] = []
         self.usages = ResponseUsages()
         self._own = own
-        self._conversation = ConversationFold(finds_new=False)  # of our own logs, whose conversation is what was sent
-        self._blocks: list[_Block] = []  # of the conversation
-        self._sent = SentPrompt[_Block]()  # of other agents' logs
+        self._conversation = ConversationFold(finds_new=False)  # for our own logs: their requests send the conversation
+        self._blocks: list[_Block] = []  # one for each element of the conversation
+        self._sent = SentPrompt[_Block]()  # for other agents' logs
         self._tools: tuple[_Block, ...] = ()
         self._system: tuple[_Block, ...] = ()
         self._request: _Request | None = None
-        self._before: _Request | None = None  # of the last request that the provider has counted
+        self._previous: _Request | None = None  # the last request that the provider counted
         self._is_compacted = False
 
-    def take(self, event: Event) -> None:
-        """Take the next event."""
+    def apply(self, event: Event) -> None:
         data = event.data if isinstance(event.data, Mapping) else {}
         if "agent" in data:
             return
@@ -315,9 +314,9 @@ class _Fold:
         if event.type == "session.start":
             self.usages.begin(data)
         elif event.type == "llm.request":
-            self._ask(data, event.time_ns)
+            self._start_request(data, event.time_ns)
         elif event.type == "llm.response":
-            self._answer(data, event.time_ns)
+            self._finish_request(data, event.time_ns)
         elif event.type == "compaction.end" and has_compacted(data):
             self._is_compacted = True
 
@@ -325,7 +324,7 @@ class _Fold:
         splice.split(self._blocks, lambda block: [block] if block.count == 1 else [_UNKNOWN] * block.count)
         splice.put(self._blocks, [replace(_message(one.raw), count=len(one.entry.messages)) for one in splice.added])
 
-    def _ask(self, data: Mapping[str, Json], time_ns: int | None) -> None:
+    def _start_request(self, data: Mapping[str, Json], time_ns: int | None) -> None:
         messages: Sequence[_Block] | None = None
         if self._own:
             system, tools = self._conversation.system, data.get("tools")
@@ -340,10 +339,10 @@ class _Fold:
             messages = self._sent.messages
         self._request = _Request(
             is_known=messages is not None, tools=self._tools, system=self._system, messages=tuple(messages or ()),
-            model=text(data.get("model")), asked_ns=time_ns,
+            model=text(data.get("model")), sent_ns=time_ns,
         )  # fmt: skip
 
-    def _answer(self, data: Mapping[str, Json], time_ns: int | None) -> None:
+    def _finish_request(self, data: Mapping[str, Json], time_ns: int | None) -> None:
         request, self._request = self._request, None
         if request is None:
             return
@@ -351,17 +350,17 @@ class _Fold:
         named = (request.model, data.get("model"), start.get("resolved_model"), start.get("model"))
         request.model = next(filter(None, map(text, named)), "")
         request.provider, request.answered_ns = self.usages.provider_of(data), time_ns
-        request.lives_long = bool(usage.cache_write_1h)
+        request.has_long_lifetime = bool(usage.cache_write_1h)
         request.is_counted = bool(usage.prompt) and data.get("quality") != "estimated"
-        self.asked.append(request)
+        self.answered.append(request)
         self.usages.add(data)
         if not request.is_counted:
             request.messages = ()
             return
-        if self._before is not None:
-            request.reason, request.detail = _why(self._before, request, is_compacted=self._is_compacted)
-            self._before.messages = ()
-        self._before, self._is_compacted = request, False
+        if self._previous is not None:
+            request.reason, request.detail = _reason(self._previous, request, is_compacted=self._is_compacted)
+            self._previous.messages = ()
+        self._previous, self._is_compacted = request, False
 
 
 def _tools(tools: Json) -> tuple[_Block, ...]:
@@ -381,18 +380,18 @@ def _message(value: Json) -> _Block:
 
 def _name(value: Json, key: str) -> str:
     name = value.get(key) if isinstance(value, Mapping) else None
-    return name[:_WORDS] if isinstance(name, str) else ""
+    return name[:_MAX_NAME] if isinstance(name, str) else ""
 
 
 def _block(value: Json, name: str) -> _Block:
     try:
         return _Block(raw_digest(_without_marks(value)), name)
-    except RecursionError:  # nested deeper than any provider takes
+    except RecursionError:  # nested deeper than any provider accepts
         return _Block(raw_digest(None), name)
 
 
 def _without_marks(value: Json) -> Json:
-    """The same without marks of what to cache: they move from request to request."""
+    """Return the value without `cache_control` marks, which move from request to request."""
     if isinstance(value, Mapping):
         return {key: _without_marks(item) for key, item in value.items() if key != "cache_control"}
     return [_without_marks(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,12 +1,12 @@
-"""The registry: agents by their id, what is recorded for each, and their snapshots at any moment from any thread.
+"""The registry: agents by id, the requests recorded for each, and snapshots of them at any time from any thread.
 
     recorder = register_agent("coder", agent)
     recorder.begin_turn()
     recorder.record_request(response.usage, tool_names=["read"], duration_ms=812)
     get_agent_context_snapshot("coder").to_table()
 
-Or the agent's own log is named, and survives the process: `register_agent("coder", agent, log="session.jsonl")`.
-The invariant: a snapshot sees whole records only; nothing that was recorded is changed afterwards.
+Or give the agent's own log, which outlives the process: `register_agent("coder", agent, log="session.jsonl")`.
+The invariant: a snapshot sees only complete records, and records never change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sessionlog.messages.read import read_entries
 
 
 class _Request(NamedTuple):
-    """A recorded call, which may stand for several requests that were only counted together."""
+    """A recorded response, which may stand for several requests that were counted together."""
 
     step: RequestUsageSnapshot
     requests: int
@@ -39,13 +39,13 @@ class _Request(NamedTuple):
 
 
 class AgentRecorder:
-    """Takes what an agent does; any thread may call it.
+    """Records the requests of an agent; thread-safe.
 
     Args:
         clock: Nanoseconds since 1970, for tests.
 
     Attributes:
-        messages: The history that was kept; None before the first.
+        messages: The kept history; None before `keep_messages`.
     """
 
     def __init__(self, *, clock: Callable[[], int] = time.time_ns) -> None:
@@ -56,7 +56,7 @@ class AgentRecorder:
         self.messages: tuple[Entry, ...] | None = None
 
     def begin_turn(self) -> None:
-        """Say that a user prompt came in; what is recorded from now on belongs to its turn."""
+        """Begin a turn, at a user prompt; later requests belong to it."""
         with self._lock:
             self._turn += 1
 
@@ -71,9 +71,9 @@ class AgentRecorder:
         """Record a response.
 
         Args:
-            usage: What it used, of any kind. A `requests` or `tool_calls` in it counts for what is recorded at once.
-            tool_names: The tools it calls, one name a call; they go before a count in `usage`.
-            duration_ms: From the request to its answer; what is no duration is not known.
+            usage: Its usage, an object of any kind. With `requests` or `tool_calls` one record counts for several.
+            tool_names: The tools it calls, one name per call; they have priority over a count in `usage`.
+            duration_ms: From the request to its answer; an invalid one is unknown.
             timestamp: A datetime or an RFC 3339 text; None = now.
         """
         counts = read_counts(usage)
@@ -91,11 +91,11 @@ class AgentRecorder:
             self._requests.append(_Request(step, max(1, counts.requests), calls))
 
     def keep_messages(self, history: Iterable[object]) -> None:
-        """Keep a message history of any kind, in place of the one before; later changes to it are not seen."""
+        """Keep a copy of a message history of any kind; it replaces the one before."""
         self.messages = read_entries(history)
 
     def add_to(self, known: SnapshotInput) -> SnapshotInput:
-        """Return what was gathered of the agent with what was recorded in place of what is lacking."""
+        """Return `known` with the recorded steps and turns, if there are any."""
         with self._lock:
             requests, turn = tuple(self._requests), self._turn
         if not requests:
@@ -123,18 +123,18 @@ def register_agent(
     log: LogLike | None = None,
     recorder: AgentRecorder | None = None,
 ) -> AgentRecorder:
-    """Make an agent known; one that was known under this id is replaced.
+    """Register an agent; it replaces the one with this id.
 
     Args:
         agent_id: Its id.
-        agent: The live agent; None where only its log is known.
-        info: Anything about it. `model` names its model where the agent does not, and `context_window` its window
-            (a whole number above 0).
-        log: The path of its log: snapshots are made from what it says at that moment.
-        recorder: Goes on recording with this one; a new one by default.
+        agent: The live agent; None if there is only a log.
+        info: Anything about it. `model` is its model where the agent names none, and `context_window` its window in
+            tokens (a whole number above 0).
+        log: The path of its log, or events; a path is read again for each snapshot.
+        recorder: Continue with this recorder; a new one by default.
 
     Returns:
-        Where to record what it does.
+        The recorder for its requests.
     """
     made = AgentRecorder() if recorder is None else recorder
     known = log if log is None or isinstance(log, str) or hasattr(log, "__fspath__") else tuple(log)
@@ -144,7 +144,7 @@ def register_agent(
 
 
 def unregister_agent(agent_id: str) -> None:
-    """Forget an agent and what was recorded for it; an unknown one is no mistake."""
+    """Remove an agent and its records; an unknown id is ignored."""
     with _lock:
         _agents.pop(agent_id, None)
 
@@ -155,7 +155,7 @@ def get_agent_context_snapshot(agent_id: str) -> ContextSnapshot | None:
     Raises:
         LogNotReadable: Its log cannot be read.
     """
-    found = _gathered(agent_id)
+    found = _gather_input(agent_id)
     return None if found is None else snapshot_of(found)
 
 
@@ -165,11 +165,11 @@ def get_agent_full_context_snapshot(agent_id: str) -> FullContextSnapshot | None
     Raises:
         LogNotReadable: Its log cannot be read.
     """
-    found = _gathered(agent_id)
+    found = _gather_input(agent_id)
     return None if found is None else full_snapshot_of(found)
 
 
-def _gathered(agent_id: str) -> SnapshotInput | None:
+def _gather_input(agent_id: str) -> SnapshotInput | None:
     with _lock:
         agent = _agents.get(agent_id)
     if agent is None:
@@ -180,14 +180,14 @@ def _gathered(agent_id: str) -> SnapshotInput | None:
         agent_id,
         log=agent.log,
         message_history=agent.recorder.messages,
-        context_window=window if type(window) is int and window > 0 else None,  # True is an int, and no window
+        context_window=window if type(window) is int and window > 0 else None,  # True is an int, but not a window
         model=model if isinstance(model, str) else None,
     )
     return agent.recorder.add_to(known)
 
 
 def _turns(requests: Sequence[_Request], last: int) -> tuple[TurnUsage, ...]:
-    """Add the turns up, by what was counted and not by how often something was recorded."""
+    """Sum the steps of each turn; requests and tool calls are the counted ones, not the number of records."""
     turns = fold_turns((request.step for request in requests), {}, last=last)
     made = []
     for number, turn in turns.items():

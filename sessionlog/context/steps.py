@@ -1,7 +1,6 @@
-"""Steps: what each request of a session used, one value a request; and the same as CSV.
+"""Steps: the usage of each request of a session, also as CSV.
 
-A step knows the turn it belongs to and how long it took. In CSV texts that a spreadsheet would compute are made
-harmless, and times are UTC.
+A step has its turn and its duration. The CSV escapes texts that a spreadsheet would run as formulas; times are UTC.
 """
 
 from __future__ import annotations
@@ -16,29 +15,29 @@ from sessionlog import files
 from sessionlog.context.usage import CamelCase
 
 RESPONSE = "Response"
-"""What stands for the tools of a step that called none."""
+"""The `Tool_Name` of a step without tool calls."""
 
 COLUMNS = (
     "Session_ID", "Turn_ID", "Step_Number", "Tool_Name", "Input_Tokens", "Output_Tokens", "Duration_ms", "Timestamp",
 )  # fmt: skip
 SHORT_COLUMNS = tuple(name for name in COLUMNS if name != "Duration_ms")
-_LONGEST = 1e12  # NaN and infinity are beyond it
+_MAX_DURATION = 1e12  # also excludes NaN and infinity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestUsageSnapshot(CamelCase):
-    """What one request used.
+    """The usage of one request.
 
     Attributes:
         request_num: Its number in the session, from 1.
         input_tokens: The whole prompt, cached or not.
-        output_tokens: What was generated.
+        output_tokens: The generated tokens.
         cache_read_tokens: The part of the prompt that came from a cache.
         cache_write_tokens: The part of the prompt that was written to a cache.
-        tool_names: The tools that the answer calls, one name a call.
-        timestamp: When the answer came, RFC 3339; None where nobody says.
+        tool_names: The tools that the answer calls, one name per call.
+        timestamp: The time of the answer, RFC 3339; None if unknown.
         turn_id: The number of its turn, from 1.
-        duration_ms: From the request to its answer; None where that is not known.
+        duration_ms: From the request to its answer; None if unknown.
     """
 
     request_num: int
@@ -60,11 +59,11 @@ class StepRecord:
         session_id: The session.
         turn_id: The number of the turn, from 1.
         step_number: The number of the request in the session, from 1.
-        tool_names: The tools that the answer calls, one name a call.
+        tool_names: The tools that the answer calls, one name per call.
         input_tokens: The whole prompt, cached or not.
-        output_tokens: What was generated.
-        duration_ms: From the request to its answer; None where that is not known.
-        timestamp: When the answer came, as it was given; None where nobody says.
+        output_tokens: The generated tokens.
+        duration_ms: From the request to its answer; None if unknown.
+        timestamp: The time of the answer, as given; None if unknown.
     """
 
     session_id: str
@@ -78,7 +77,7 @@ class StepRecord:
 
     @property
     def tool_name(self) -> str:
-        """All names in their order, or `Response` where no tool was called."""
+        """All names in order, or `Response` if no tool was called."""
         return ", ".join(self.tool_names) or RESPONSE
 
 
@@ -100,11 +99,11 @@ def record_steps(steps: Iterable[RequestUsageSnapshot], session_id: str) -> tupl
 
 
 def to_csv(steps: Sequence[StepRecord], *, durations: bool = True) -> str:
-    """Return steps as CSV with a heading, quoted as RFC 4180 has it.
+    """Return steps as CSV with a heading, quoted as in RFC 4180.
 
     Args:
         steps: The rows.
-        durations: False gives the seven columns without `Duration_ms`, where a turn's id is its bare number.
+        durations: False leaves out `Duration_ms`, and writes a turn's id as its bare number.
     """
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(to_table(steps, durations=durations))
@@ -128,7 +127,7 @@ def save_csv(steps: Sequence[StepRecord], path: str | os.PathLike[str], *, durat
 
 
 def read_duration(value: object) -> float | None:
-    """Return a duration in the unit it is given in; None for what is none: no number, negative, or without end."""
+    """Return a duration, in any unit, as float; None if it is not a number, negative, infinite or absurdly long."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < _LONGEST else None
+    return float(value) if 0 <= value < _MAX_DURATION else None

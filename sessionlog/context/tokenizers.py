@@ -1,8 +1,8 @@
-"""Tokenizers that are installed: found by a model's name, and asked only if they are the model's own.
+"""Find the installed tokenizer of a model by the model's name.
 
-Two packages are known. splintr (the extra `tokens`) has its vocabularies inside. tiktoken fetches them, and fetches
-again what it finds damaged; it is therefore used only where the very file that it wants lies in its cache already.
-Nothing here ever goes to the network, and nothing is imported before a text is counted for a model that needs it.
+Two packages are supported. splintr (the extra `tokens`) contains its vocabularies. tiktoken downloads them, also again
+if a file is damaged; so it is used only if the undamaged file is in its cache. Nothing here uses the network, and a
+package is imported only when a text is counted for a model that needs it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sessionlog.context.windows import plain_names
 from sessionlog.files import read_small
 
 Tokenize = Callable[[str], int]
-"""A text's number of tokens. Raises UnicodeError for what is not Unicode."""
+"""Text → number of tokens; raises UnicodeError for unpaired surrogates."""
 
 _VOCABULARIES = {
     "cl100k_base": ("cl100k-base", "gpt-3-5-turbo", "gpt-35-turbo", "gpt-4", "text-embedding-3", "text-embedding-ada"),
@@ -45,7 +45,7 @@ _VOCABULARIES = {
     "llama3": ("llama-3", "llama3", "meta-llama-3"),
     "phi4": ("phi-4",),
     "qwen3": ("qwen2", "qwen3"),
-    # Later ones of the same name, models of the same name with a vocabulary of their own, and models taught by others.
+    # Not these: later versions, models with another vocabulary under the same name, and distilled models.
     "": (
         "deepseek-r1-0528-qwen3",
         "deepseek-r1-distill",
@@ -62,7 +62,7 @@ _VOCABULARIES = {
 }
 _FAMILIES = {family: vocabulary for vocabulary, families in _VOCABULARIES.items() for family in families}
 
-# tiktoken's names and checksums of the files it would fetch.
+# The vocabularies of tiktoken and the checksums of their files.
 _TIKTOKEN = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
@@ -72,17 +72,17 @@ _MAX_VOCABULARY = 1 << 24
 
 
 def find_tokenizer(model: str) -> Tokenize | None:
-    """The installed tokenizer of a model, None when there is none."""
+    """Return the installed tokenizer of a model; None if there is none."""
     vocabulary = vocabulary_of(model)
     return _load(vocabulary) if vocabulary else None
 
 
 @lru_cache(maxsize=256)
 def vocabulary_of(model: str) -> str:
-    """The vocabulary of a model in any spelling, "" where it is not public or not known."""
+    """Return the vocabulary of a model, whose name may be in any spelling; "" if it is unknown or not public."""
     for plain in plain_names(model.strip().lower()):
         parts = plain.split("-")
-        for count in range(len(parts), 0, -1):  # the longest family decides: gpt-4-1 is not gpt-4
+        for count in range(len(parts), 0, -1):  # the longest family wins: gpt-4-1 is not gpt-4
             family = "-".join(parts[:count])
             if family in _FAMILIES:
                 return _FAMILIES[family]
@@ -91,7 +91,7 @@ def vocabulary_of(model: str) -> str:
 
 @lru_cache(maxsize=256)
 def is_claude(model: str) -> bool:
-    """Whether a model in any spelling is one of Anthropic's."""
+    """Whether a model is one of Anthropic's; its name may be in any spelling."""
     return any(plain.startswith("claude-") for plain in plain_names(model.strip().lower()))
 
 
@@ -103,7 +103,7 @@ def _load(vocabulary: str) -> Tokenize | None:
 def _splintr(vocabulary: str) -> Tokenize | None:
     try:
         return _counter(import_module("splintr").Tokenizer.from_pretrained(vocabulary))
-    except (ImportError, ValueError):  # not installed, or of a version without this vocabulary
+    except (ImportError, ValueError):  # not installed, or a version without this vocabulary
         return None
 
 
@@ -123,5 +123,5 @@ def _tiktoken(vocabulary: str) -> Tokenize | None:
 
 
 def _counter(tokenizer: Any) -> Tokenize:
-    encode = tokenizer.encode_ordinary  # a text that spells a special token is still a text
+    encode = tokenizer.encode_ordinary  # text, even where it looks like a special token
     return lambda text: len(encode(text))

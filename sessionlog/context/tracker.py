@@ -1,12 +1,12 @@
-"""UsageTracker: what an agent's turns used, one after another, while they happen or rebuilt from a log.
+"""UsageTracker: the usage of an agent's turns, recorded as they end or rebuilt from a log.
 
     tracker = UsageTracker()
     tracker.start_turn()
     tracker.record_turn(result.usage)
     tracker.get_turn_usage(), tracker.get_session_usage()
 
-The invariant: the session is the sum of its turns, and a turn holds what was recorded for it and nothing else. Time is
-monotonic, and what `start_turn` did not start took no time. The numbers are inclusive, as `usage` says.
+The invariant: the session is the sum of its turns, and a turn holds exactly what was recorded for it. The clock is
+monotonic; the duration of a turn without `start_turn` is 0. Token counts are inclusive (see `usage`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _CALLS = ("codemode_tool_calls", "mcp_tool_calls")
 
 
 class UsageTracker:
-    """Sums up the turns of one session. It is not locked: a session has one writer.
+    """Sums the turns of one session. Not thread-safe: a session has one writer.
 
     Args:
-        codemode: Tool calls are counted by the caller, cumulatively, and given to `record_turn`.
+        codemode: The caller counts tool calls cumulatively, and passes the counts to `record_turn`.
         session_id: The session's id in CSV; a new one by default.
-        clock: Seconds that only grow, for tests.
+        clock: A monotonic clock in seconds, for tests.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class UsageTracker:
         self._turns: list[TurnUsage] = []
         self._data: dict[str, Any] = {}
         self._calls = dict.fromkeys(_CALLS, 0)
-        self._before = dict.fromkeys(_CALLS, 0)
+        self._last_counts = dict.fromkeys(_CALLS, 0)
         self._steps: list[RequestUsageSnapshot] = []
 
     @classmethod
@@ -89,12 +89,12 @@ class UsageTracker:
         """Record a turn that has ended.
 
         Args:
-            run_usage: What it used: pydantic-ai's `RunUsage`, any other usage object, a mapping, or None.
+            run_usage: Its usage: pydantic-ai's `RunUsage`, any other usage object, a mapping, or None.
             codemode_counts: With codemode: `codemode_tool_calls` and `mcp_tool_calls` of the session so far. A count
-                that fell was begun anew; one that is not told, or is no count, is what it was.
-            turn_duration: Seconds; None, or what is no duration = since `start_turn`, 0 where that was not called for
-                this turn.
-            tool_names: The tools it called, one name a call.
+                that is lower than before has restarted at 0; a missing or invalid one has not changed.
+            turn_duration: Seconds; None or an invalid value = since `start_turn`, 0 if that was not called for this
+                turn.
+            tool_names: The tools it called, one name per call.
 
         Returns:
             The usage under its own names, with `duration_ms`, `mcp_tool_calls` and `codemode_tool_calls`.
@@ -129,7 +129,7 @@ class UsageTracker:
         """Return the session's sums.
 
         `total_tokens` is input and output, `cached_tokens` the part of the input that came from a cache, and
-        `billable_tokens` the total without it: what has the full price.
+        `billable_tokens` the total without it: the tokens at full price.
         """
         session = self.get_session_usage()
         total = session.input_tokens + session.output_tokens
@@ -158,9 +158,9 @@ class UsageTracker:
     def record_steps_from_snapshot(self, snapshot: ContextSnapshot) -> None:
         """Keep the steps of a snapshot for the CSV.
 
-        Snapshots of a history, taken again and again, add only what is new, also where its beginning was cut off
-        since; one of a later run alone is put behind what is known, as further turns. Steps of no known time are the
-        same only where a longer snapshot begins with all that is known.
+        Repeated snapshots of a history add only the new steps, even if its beginning was truncated meanwhile. A
+        snapshot of a later run alone is appended as further turns. Steps without a time count as repeated only if a
+        longer snapshot begins with all known steps.
         """
         new = snapshot.per_request_usage
         same = _overlap(self._steps, new)
@@ -175,7 +175,7 @@ class UsageTracker:
         ]
 
     def get_step_history(self) -> tuple[StepRecord, ...]:
-        """Return the steps that were kept, as rows of the CSV."""
+        """Return the recorded steps as rows of the CSV."""
         return record_steps(self._steps, self.session_id)
 
     def to_csv(self, *, durations: bool = True) -> str:
@@ -191,20 +191,20 @@ class UsageTracker:
         save_csv(self.get_step_history(), path, durations=durations)
 
     def _count_calls(self, counts: Counts, cumulative: Mapping[str, Any] | None, named: int) -> int:
-        """Count the turn's tool calls, each once, and note them in its data."""
+        """Return the turn's tool calls; set their counts in `_data` and add them to `_calls`."""
         if not self.codemode:
             calls = read_count(self._data.get("mcp_tool_calls"))[0] or counts.tool_calls or named
             self._data |= {"mcp_tool_calls": calls, "codemode_tool_calls": NOT_APPLICABLE}
             self._calls["mcp_tool_calls"] += calls
-            return max(calls, counts.tool_calls)  # those of an MCP server may be told apart, and are among all
+            return max(calls, counts.tool_calls)  # `tool_calls` may include calls that are not of an MCP server
         if not cumulative:
             return 0
         for name in _CALLS:
-            before = self._before[name]
-            so_far, flaw = read_count(cumulative.get(name))
-            if flaw is not None or cumulative.get(name) is None:
+            before = self._last_counts[name]
+            so_far, problem = read_count(cumulative.get(name))
+            if problem is not None or cumulative.get(name) is None:
                 so_far = before
-            self._before[name] = so_far
+            self._last_counts[name] = so_far
             self._data[name] = so_far - before if so_far >= before else so_far
             self._calls[name] += self._data[name]
         made: int = self._data["codemode_tool_calls"]
@@ -212,13 +212,15 @@ class UsageTracker:
 
 
 def _overlap(known: Sequence[RequestUsageSnapshot], new: Sequence[RequestUsageSnapshot]) -> int:
-    """How many steps at the beginning of a snapshot are known: as the last ones, or all of them wherever they stand."""
+    """Return how many steps at the beginning of a snapshot are known: as the last ones, or all of them anywhere."""
     if not known or not new:
         return 0
-    before, now = [_key(step) for step in known], [_key(step) for step in new]
+    before, now = [_identity(step) for step in known], [_identity(step) for step in new]
     if len(now) > len(before) and now[: len(before)] == before:
         return len(before)
-    timed = next((place for place, step in enumerate(new) if step.timestamp is None), len(now))  # numbers prove nothing
+    timed = next(
+        (place for place, step in enumerate(new) if step.timestamp is None), len(now)
+    )  # equal numbers alone do not prove that two steps are the same
     places = [place for place, key in enumerate(before) if key == now[0]]
     if timed == len(now) and any(before[place : place + timed] == now for place in places):
         return timed
@@ -227,6 +229,6 @@ def _overlap(known: Sequence[RequestUsageSnapshot], new: Sequence[RequestUsageSn
     )
 
 
-def _key(step: RequestUsageSnapshot) -> tuple[object, ...]:
-    """What a step is known by, whatever has been learned of its time since."""
+def _identity(step: RequestUsageSnapshot) -> tuple[object, ...]:
+    """Return what identifies a step; its duration may have become known later."""
     return step.timestamp, step.input_tokens, step.output_tokens, step.tool_names

@@ -1,13 +1,12 @@
-"""Usage as others spell it, read into one set of numbers; and the usage of a turn and of a session.
+"""Read usage objects of any kind into one set of counts; the usage of a turn and of a session.
 
-The numbers of this room are inclusive, as pydantic-ai's are: `input_tokens` is the whole prompt, and
+The counts in this package are inclusive, like pydantic-ai's: `input_tokens` is the whole prompt, and
 `cache_read_tokens` and `cache_write_tokens` are parts of it, so that `input_tokens` can be compared with a context
-window. Logs and reports keep disjoint classes (`TokenUsage`): there `input` is what touched no cache, and
-`input_tokens = input + cache_read + cache_write`. A writer whose cached tokens stand beside its input is recognised by
-its names (`input`, `cache_read_input_tokens` without `prompt_tokens`), or because more was cached than the prompt is
-long.
+window. Logs and reports keep disjoint classes (`TokenUsage`): there `input` excludes cached tokens, and
+`input_tokens = input + cache_read + cache_write`. Usage with disjoint classes is recognised by its names (`input`,
+`cache_read_input_tokens` without `prompt_tokens`), or because more tokens were cached than the input has.
 
-What is no count (a word, a negative, a fraction) counts 0 and never raises.
+An invalid count (a text, a negative, a fraction) counts as 0; nothing raises.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 
 
 class CamelCase:
-    """A dataclass with a JSON form."""
+    """Base of dataclasses with a JSON form."""
 
     __slots__ = ()
 
@@ -33,7 +32,7 @@ class CamelCase:
 
 
 def camel_dict(value: Any, *names: str) -> dict[str, Any]:
-    """Return these attributes of a value, all fields by default, as a JSON value with camelCase keys."""
+    """Return the named attributes of a value, by default all fields, as a JSON value with camelCase keys."""
     return {_camel(name): _json(getattr(value, name)) for name in names or [field.name for field in fields(value)]}
 
 
@@ -50,15 +49,15 @@ def _json(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts(CamelCase):
-    """What some requests used; requests and calls of tools are 0 where nobody says.
+    """The usage of some requests; `requests` and `tool_calls` are 0 if unknown.
 
     Attributes:
         input_tokens: The whole prompts, cached or not.
-        output_tokens: What was generated.
+        output_tokens: The generated tokens.
         cache_read_tokens: The part of the input that came from a cache.
         cache_write_tokens: The part of the input that was written to a cache.
         requests: Calls of the model.
-        tool_calls: Calls of tools, each counted.
+        tool_calls: Calls of tools.
     """
 
     input_tokens: int = 0
@@ -71,10 +70,10 @@ class Counts(CamelCase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnUsage(Counts):
-    """What one turn used: a user prompt and everything until the next one.
+    """The usage of one turn: a user prompt and everything until the next prompt.
 
     Attributes:
-        tool_names: One name a call, in their order, where the calls are known by name.
+        tool_names: One name per call, in order, if the names are known.
         duration_seconds: From its first request to its last answer.
     """
 
@@ -84,11 +83,11 @@ class TurnUsage(Counts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUsage(Counts):
-    """What the turns of a session used together.
+    """The usage of all turns of a session.
 
     Attributes:
         turns: User prompts.
-        duration_seconds: The sum over the turns; the time between them does not count.
+        duration_seconds: The sum over the turns, without the time between them.
     """
 
     turns: int = 0
@@ -96,7 +95,7 @@ class SessionUsage(Counts):
 
 
 def tokens_of(*used: Any) -> dict[str, Any]:
-    """Return the token counts that usage, a step and a turn share, added up."""
+    """Return the sums of the token counts that usage, steps and turns have in common."""
     return _added(used, _TOKENS)
 
 
@@ -105,7 +104,7 @@ def _added(used: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def counts_of(usage: TokenUsage) -> Counts:
-    """Add disjoint classes up."""
+    """Convert disjoint token classes into inclusive counts."""
     return Counts(
         input_tokens=usage.prompt,
         output_tokens=usage.output,
@@ -115,22 +114,22 @@ def counts_of(usage: TokenUsage) -> Counts:
 
 
 def sum_turns(turns: Iterable[TurnUsage]) -> SessionUsage:
-    """Add turns up."""
+    """Return the sum of turns."""
     listed = list(turns)
     return SessionUsage(turns=len(listed), **_added(listed, (*_TOKENS, "requests", "tool_calls", "duration_seconds")))
 
 
 def usage_to_dict(usage: object) -> dict[str, Any]:
-    """Return a usage object as a dictionary, under its own names; nothing for what is none.
+    """Return a usage object as a dictionary under its own names; empty for anything else.
 
-    Mappings, pydantic models (`model_dump`, `dict`), named tuples, any object with fields; of one whose fields have no
-    name that is known here, the known names that it answers to. Our `TokenUsage` gets the names of this room.
+    It may be a mapping, a pydantic model (`model_dump`, `dict`), a named tuple, or any object with fields or properties
+    of known names. Our `TokenUsage` gets the names of `Counts`.
     """
     return usage_fields(counts_of(usage) if isinstance(usage, TokenUsage) else usage)
 
 
 def read_counts(usage: object) -> Counts:
-    """Read any usage object: pydantic-ai's, ours, the providers' own."""
+    """Read any usage object: pydantic-ai's, ours, or a provider's."""
     if type(usage) is Counts:
         return usage
     data = usage_to_dict(usage)

@@ -1,9 +1,9 @@
-"""Context windows: how many tokens a model takes in, found in a shipped table by whatever name a log has for it.
+"""Context windows: look up a model's window in tokens in a shipped table, by any name that logs use for it.
 
 The table (`sessionlog/data/context_windows.tsv`, written by `.ci/make_windows.py`) has one window per model. A name is
-looked up as it is, then with one decoration after the other taken off, until it is found. Only decoration goes: what
-is left must be in the table whole, so that no model ever gets the window of a shorter name's family. A status line
-asks this in a process of its own: nothing is imported for it, and the table is searched, not parsed.
+looked up as it is, then without decorations (vendor, region, date, stage), one after another. The rest must be in the table
+as a whole name, so that no model gets the window of a shorter name's family. A status line does this in its own
+process, so nothing is imported, and the table is searched, not parsed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_CONTEXT_WINDOW = 128_000
-"""What an unknown model is taken to have, in tokens."""
+"""The assumed window of an unknown model, in tokens."""
 
-_MAX_NAME = 256  # longer names are damage; they are not searched
+_MAX_NAME = 256  # longer names are damage, and unknown
 _MAX_TAILS = 16  # an ARN has eight
 _MILLION = "[1m]"  # Claude Code's suffix for a session with the long window
 
-# us.anthropic.claude-sonnet-4-20250514-v1:0 = region, vendor, model, version. Bedrock's "deepseek.r1" is no prefix:
-# what would be left says nothing.
+# us.anthropic.claude-sonnet-4-20250514-v1:0 = region, vendor, model, version. "deepseek." in
+# Bedrock's "deepseek.r1" is not in the list, because "r1" alone is no name.
 _BEDROCK = frozenset({
     "us", "eu", "ap", "apac", "jp", "au", "ca", "sa", "me", "il", "in", "us-gov", "global", "regional", "ai21",
     "amazon", "anthropic", "cohere", "google", "meta", "minimax", "mistral", "moonshot", "moonshotai", "nvidia",
@@ -39,14 +39,13 @@ _MAX_FOUND = 1024
 
 
 def find_context_window(model: str, provider: str = "") -> int | None:
-    """Find a model's context window in tokens, None when the model is unknown. Never raises for odd names.
+    """Return a model's context window in tokens; None if the model is unknown. Never raises for odd names.
 
     Args:
         model: The name as a log, an agent or a provider writes it: in any case, with a date, a vendor or provider in
             front (`openai:`, `openrouter:openai/`), the decoration of Bedrock or Vertex, `-latest`, `-preview`; or with
             its window: `[1m]` is a million, and `:24k` behind Bedrock's version 24,000.
-        provider: Who serves it. It matters only where the table says that a seller sets limits of its own, as
-            GitHub Copilot does.
+        provider: The provider. It matters only if the table has its own limits for it, as for GitHub Copilot.
     """
     key = model, provider
     try:
@@ -60,27 +59,27 @@ def find_context_window(model: str, provider: str = "") -> int | None:
 
 
 def get_model_context_window(model: str | None) -> int:
-    """A model's context window in tokens, `DEFAULT_CONTEXT_WINDOW` when it is unknown or not given."""
+    """Return a model's context window in tokens; `DEFAULT_CONTEXT_WINDOW` if it is unknown or None."""
     return (find_context_window(model) if model else None) or DEFAULT_CONTEXT_WINDOW
 
 
 def plain_names(name: str) -> Iterator[str]:
-    """The names under which a lower-case name may stand in the table, the most faithful first, some of them twice.
+    """Yield the names under which a lower-case name may be in the table, the closest first, some of them twice.
 
-    They are written as the table writes them: dots, underlines, colons and the @ of Vertex as dashes.
+    They are in the table's form: dots, underscores, colons and the @ of Vertex are dashes.
     """
     for tail in _tails(name):
         for form in _without_cloud(tail):
             plain = form.translate(DASHES)
             while plain:
                 yield plain
-                # Some models were only ever listed as a preview, and are logged by the name they were to get.
+                # Some models are in the table only as a preview, but are logged under their final name.
                 yield f"{plain}-preview"
                 plain = _without_suffix(plain)
 
 
 def undecorated(name: str) -> str:
-    """A lower-case name without path, vendor and cloud decoration, as the table writes it. Dates and stages stay."""
+    """Return a lower-case name without path, vendor and cloud decoration, in the table's form, with date and stage."""
     *_, bare = _without_cloud(name.rpartition("/")[2])
     return bare.translate(DASHES)
 
@@ -100,7 +99,7 @@ def _look_up(name: str, provider: str) -> int | None:
 
 
 def _stated(name: str) -> int:
-    """The window that a Bedrock id states behind its version, as nova-pro-v1:0:24k does; 0 where it states none."""
+    """Return the window that follows the version in a Bedrock id, as in nova-pro-v1:0:24k; 0 without one."""
     model, _, size = name.rpartition(":")
     _, colon, version = model.rpartition(":")
     digits = size[:-1]
@@ -109,7 +108,7 @@ def _stated(name: str) -> int:
 
 
 def _read(plain: str) -> int | None:
-    global _table  # noqa: PLW0603 - read once, at the first question
+    global _table  # noqa: PLW0603 - read once, at the first look-up
     if not _table:
         loader: Any = __spec__.loader  # as pkgutil.get_data, from a zip too, without the imports of pkgutil
         folder = os.path.dirname(os.path.dirname(__file__))
@@ -121,7 +120,7 @@ def _read(plain: str) -> int | None:
 
 
 def _tails(name: str) -> Iterator[str]:
-    """A name, and what is left of it behind each vendor, provider, folder or part of an ARN."""
+    """Yield a name, and the rest of it after each vendor, provider, folder or part of an ARN."""
     yield name
     for _ in range(_MAX_TAILS):
         if name.startswith("ft:"):  # ft:MODEL:organisation:name:id
@@ -135,7 +134,7 @@ def _tails(name: str) -> Iterator[str]:
 
 
 def _without_cloud(name: str) -> Iterator[str]:
-    """A name without its tariff, then without Bedrock's region and vendor in front, then without its version."""
+    """Yield a name without its tariff, then without Bedrock's region and vendor, then without its version."""
     for tariff in _TARIFFS:
         name = name.removesuffix(tariff)
     yield name
@@ -157,7 +156,7 @@ def _without_cloud(name: str) -> Iterator[str]:
 
 
 def _without_suffix(plain: str) -> str:
-    """A name without the date or the stage at its end, "" if it has neither."""
+    """Return a name without the date or the stage at its end; "" if it has neither."""
     for stage in _STAGES:
         if plain.endswith(stage):
             return plain.removesuffix(stage)
@@ -169,7 +168,7 @@ def _without_suffix(plain: str) -> str:
 
 
 def _is_date(parts: list[str]) -> bool:
-    """Whether parts of a name are a date, or a version that counts like one (Gemini's 002)."""
+    """Whether parts of a name are a date, or a version in the place of one (Gemini's 002)."""
     digits = "".join(parts)
     match [len(part) if part.isdecimal() and part.isascii() else 0 for part in parts]:
         case [4, 2, 2] | [8]:

@@ -129,7 +129,7 @@ def test_a_history_that_was_summed_up(agent):
     agent.items.append(event("compaction.end", "10:02:30", {"success": True, "summary": "short"}))
     agent.messages = [user("short"), user("go on")]
     agent.ask(cached=1000)
-    assert agent.misses() == [(3, "compaction", "history was summed up")]
+    assert agent.misses() == [(3, "compaction", "the history was compacted")]
 
 
 def test_a_request_that_fails_takes_nothing_from_what_follows(agent):
@@ -139,7 +139,7 @@ def test_a_request_that_fails_takes_nothing_from_what_follows(agent):
     agent.items += [asked("10:02:31", messages=agent.messages, tools=TOOLS, system="be brief", model="m-1")]
     agent.items += [answered("10:02:32", error="overloaded")]
     agent.ask(cached=1000)
-    assert agent.misses() == [(4, "compaction", "history was summed up")]
+    assert agent.misses() == [(4, "compaction", "the history was compacted")]
 
 
 def test_no_more_is_missed_than_was_asked(agent):

@@ -1,11 +1,11 @@
-"""Snapshots extracted from a live agent, from a message history alone, or from a log alone.
+"""Extract snapshots from a live agent, a message history or a log.
 
     extract_context_snapshot(agent, "coder", message_history=result.all_messages())
     extract_context_snapshot(message_history=stored)
     extract_context_snapshot(log="session.jsonl")
 
-An agent is known by what it has (`toolsets`, `_system_prompts`, `model`), as pydantic-ai's have; nothing of it is
-imported. Token counts are those of `count_tokens` for the model, or of the caller's own `count`.
+An agent is read by its attributes (`toolsets`, `_system_prompts`, `model`), which pydantic-ai's agents have;
+pydantic-ai is not imported. Tokens are counted by `count_tokens` for the model, or by the caller's own `count`.
 """
 
 from __future__ import annotations
@@ -63,24 +63,24 @@ def extract_context_snapshot(
     model: str | None = None,
     count: Count | None = None,
 ) -> ContextSnapshot:
-    """Return what fills the window, and what the last turn and the session used.
+    """Return what fills the window, and the usage of the last turn and the session.
 
     Args:
-        agent: A live agent, or something that holds one as `_agent`; None without one.
-        agent_id: What the snapshot is called; the session's id where a log is given.
+        agent: A live agent, or an object that holds one as `_agent`; None without one.
+        agent_id: The name of the snapshot; by default the id of the log's session.
         context_window: Tokens; None = the model's, or the default where that is unknown.
-        message_history: Messages of any kind (`messages` says which); goes before those of the log.
-        model_input_tokens: The prompt tokens that the provider reported; None = what the log tells.
+        message_history: Messages in any format that `messages.read` knows; they replace those of the log.
+        model_input_tokens: The prompt tokens that the provider reported; None = those in the log.
         model_output_tokens: The same of the output.
-        turn_usage: Usage of the last turn; None = what history or log tell.
-        session_usage: Usage of the session; None = what history or log tell.
+        turn_usage: Usage of the last turn; None = from history or log.
+        session_usage: Usage of the session; None = from history or log.
         tool_definitions: Tools of any kind; None = those of the agent, else of the log.
-        turn_start_time: When the last turn began, in seconds since 1970 (`time.time()`): the turn is timed from it,
-            and its first request where the history has no time for that.
+        turn_start_time: When the last turn began, in seconds since 1970 (`time.time()`). The turn's duration is
+            measured from it, and that of its first request if the history has no time for that.
         log: A path or events.
         request: With a log: the state after the answer to this request, from 1.
-        model: The model's name, where neither agent nor log says it.
-        count: Text → tokens, a tokenizer of one's own.
+        model: The model's name; None = from agent or log.
+        count: Text → tokens, a tokenizer of the caller.
 
     Raises:
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
@@ -117,8 +117,8 @@ def extract_full_context_snapshot(
     """Return everything that fills the window, with its texts, and what no longer fits.
 
     Args:
-        agent: As for `extract_context_snapshot`, like all that is not named here.
-        agent_id: What the snapshot is called.
+        agent: As for `extract_context_snapshot`.
+        agent_id: The name of the snapshot.
         context_window: Tokens.
         message_history: Messages of any kind.
         tool_definitions: Tools of any kind.
@@ -126,8 +126,8 @@ def extract_full_context_snapshot(
         request: With a log: the state after the answer to this request, from 1.
         model: The model's name.
         count: Text → tokens.
-        env: Where a live agent's tools find their keys; None = this process's environment.
-        memory_blocks: What the agent keeps of earlier sessions; it is in the window, too, as JSON.
+        env: The environment with the keys of a live agent's tools; None = this process's.
+        memory_blocks: What the agent keeps from earlier sessions; it is in the window as JSON.
         tool_rules: Rules for the use of tools.
 
     Raises:
@@ -141,7 +141,7 @@ def extract_full_context_snapshot(
 
 
 def snapshot_of(known: SnapshotInput, *, count: Count | None = None) -> ContextSnapshot:
-    """Count what was gathered."""
+    """Count the tokens of gathered input."""
     tally, secrets = Tally(count, model=known.model), SecretFilter()
     tokens = dict.fromkeys([f"{when}_{name}" for when in ("history", "current") for name in _FIELDS.values()], 0)
     texts = []
@@ -151,7 +151,7 @@ def snapshot_of(known: SnapshotInput, *, count: Count | None = None) -> ContextS
         for part in message.pieces:
             if part.kind == "system":
                 continue
-            size = tally.part(part)
+            size = tally.piece(part)
             tokens[f"{when}_{_FIELDS[part.kind]}"] += size
             if part.kind in ("user", "assistant"):
                 text = secrets.text(part.text)
@@ -184,7 +184,7 @@ def full_snapshot_of(
     memory_blocks: Sequence[Mapping[str, Any]] = (),
     tool_rules: Sequence[Mapping[str, Any]] = (),
 ) -> FullContextSnapshot:
-    """Count what was gathered, and see what of it fits, from the newest message back."""
+    """Count the tokens of gathered input; mark which messages fit the window, from the newest back."""
     tally, secrets = Tally(count, model=known.model), SecretFilter(env)
     prompts = tuple(PromptSnapshot(content=secrets.text(text), tokens=tally.text(text)) for text in known.prompts)
     tools = tuple(
@@ -200,7 +200,9 @@ def full_snapshot_of(
     )
     memory = sum(map(tally.json, memory_blocks))
     room = known.window - sum(p.tokens for p in prompts) - sum(t.total_tokens for t in tools) - memory
-    pieces = [(m, part, tally.bare(part)) for m in known.messages for part in m.pieces if part.kind != "system"]
+    pieces = [
+        (m, part, tally.text_and_media(part)) for m in known.messages for part in m.pieces if part.kind != "system"
+    ]
     names = {part.call_id: part.name for _, part, _ in pieces if part.kind == "tool_call" and part.call_id}
     kept = len(pieces)
     while kept and pieces[kept - 1][2] <= room:
@@ -246,7 +248,7 @@ def _tool_fields(tool: Tool, tally: Tally, secrets: SecretFilter) -> dict[str, A
 
 
 def _timed_from(start: float, known: SnapshotInput) -> SnapshotInput:
-    """Time the last turn, and its first request if that has no time, from when the turn began."""
+    """Set the duration of the last turn, and of its first request if it has none, from the time when the turn began."""
     seconds = read_duration(start)
     if seconds is None or not known.turns:
         return known
@@ -267,11 +269,11 @@ def _timed_from(start: float, known: SnapshotInput) -> SnapshotInput:
 
 
 Count = Callable[[str], int]
-"""Text → tokens: a tokenizer of the caller's own. What it gives is exact, unless it is a `TokenCount` that is not."""
+"""Text → tokens: a tokenizer of the caller. Its counts are exact, except a `TokenCount` that is not."""
 
 
 class Tally:
-    """Counts with a model's tokenizer, or with the caller's.
+    """Counts tokens with a model's tokenizer, or with the caller's.
 
     Attributes:
         estimated: Whether any count so far is an estimate.
@@ -283,36 +285,36 @@ class Tally:
         self.estimated = False
 
     def text(self, text: str) -> int:
-        """Count a text; an empty one has no tokens, surely."""
+        """Count a text; an empty one has exactly 0 tokens."""
         count = self._count(text) if text else 0
         if isinstance(count, TokenCount) and not count.exact:
             self.estimated = True
         return int(count)
 
     def json(self, value: Any) -> int:
-        """Count a value as JSON; a caller's own tokenizer has always had blanks in it."""
+        """Count a value as JSON: compact, but for a caller's tokenizer with blanks, as in earlier versions."""
         return self.text(json_text(value, compact=self._is_compact))
 
-    def part(self, part: Piece) -> int:
-        """Count a piece of a message as it is sent."""
-        return self._words(part) + self._pictures(part)
+    def piece(self, piece: Piece) -> int:
+        """Count a piece of a message in the JSON that is sent."""
+        return self._payload(piece) + self._media(piece)
 
-    def bare(self, part: Piece) -> int:
-        """Count what a piece of a message says, without what carries it."""
-        return self.text(part.text) + self._pictures(part)
+    def text_and_media(self, piece: Piece) -> int:
+        """Count the text and media of a piece, without the JSON around them."""
+        return self.text(piece.text) + self._media(piece)
 
-    def _pictures(self, part: Piece) -> int:
-        """Pictures have one size, the X-ray's; it is a guess."""
-        self.estimated = self.estimated or bool(part.media)
-        return part.media * IMAGE
+    def _media(self, piece: Piece) -> int:
+        """Count media with one fixed size, an estimate."""
+        self.estimated = self.estimated or bool(piece.media)
+        return piece.media * IMAGE
 
-    def _words(self, part: Piece) -> int:
-        if part.kind in ("user", "assistant"):
-            return self.json({"role": part.kind, "content": [{"type": "text", "text": part.text}]})
-        if part.kind == "tool_call":
-            given = {} if part.arguments in (None, "") else part.arguments
-            return self.json({"id": part.call_id or "", "type": "tool_use", "name": part.name or "", "input": given})
-        if part.kind == "tool_return":
-            answer = {"tool_use_id": part.call_id or "", "type": "tool_result", "content": part.text}
-            return self.json({**answer, "is_error": part.failed})
-        return self.text(part.text)
+    def _payload(self, piece: Piece) -> int:
+        if piece.kind in ("user", "assistant"):
+            return self.json({"role": piece.kind, "content": [{"type": "text", "text": piece.text}]})
+        if piece.kind == "tool_call":
+            given = {} if piece.arguments in (None, "") else piece.arguments
+            return self.json({"id": piece.call_id or "", "type": "tool_use", "name": piece.name or "", "input": given})
+        if piece.kind == "tool_return":
+            answer = {"tool_use_id": piece.call_id or "", "type": "tool_result", "content": piece.text}
+            return self.json({**answer, "is_error": piece.failed})
+        return self.text(piece.text)

@@ -1,7 +1,7 @@
-"""FullContextSnapshot: everything that the window holds, with its texts, and what no longer fits.
+"""FullContextSnapshot: everything in the window with its texts, and the messages that no longer fit.
 
-The invariant: what is in the window is a suffix of the conversation. Nothing older is in behind something that is out,
-whatever its size; thinking and refused tool calls take their room as everything else does.
+The invariant: the messages in the window are a suffix of the conversation. A message is never in the window if a newer
+one is not. Thinking and refused tool calls count like all other messages.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class FullContextSnapshot:
 
     Attributes:
         agent_id: The agent, or the session.
-        model_name: The model; None where nobody says.
+        model_name: The model; None if unknown.
         context_window: Its window in tokens; 0 = unknown.
-        is_window_known: False where the window is the default, because nobody knows the model's.
+        is_window_known: False if the window is the default, because the model's is unknown.
         model_settings: Its settings.
         system_prompts: The system prompts, instructions included.
         tools: The definitions.
         messages: The conversation, oldest first.
-        memory_blocks: What the agent keeps of earlier sessions.
-        memory_tokens: Tokens of that.
-        tool_environment: Which keys the tools find in the environment, their values hidden.
+        memory_blocks: What the agent keeps from earlier sessions.
+        memory_tokens: The tokens of these.
+        tool_environment: The keys for tools in the environment, with hidden values.
         tool_rules: Rules for the use of tools.
-        estimated: False where every count is of the model's own tokenizer.
+        estimated: False if all counts are exact.
     """
 
     agent_id: str
@@ -59,27 +59,27 @@ class FullContextSnapshot:
 
     @property
     def system_prompt_tokens(self) -> int:
-        """All system prompts."""
+        """Tokens of all system prompts."""
         return sum(prompt.tokens for prompt in self.system_prompts)
 
     @property
     def tool_tokens(self) -> int:
-        """All definitions of tools."""
+        """Tokens of all tool definitions."""
         return sum(tool.total_tokens for tool in self.tools)
 
     @property
     def current_tokens(self) -> int:
-        """The conversation as far as it fits in the window."""
+        """Tokens of the messages that fit in the window."""
         return sum(message.estimated_tokens for message in self.messages if message.in_context)
 
     @property
     def history_tokens(self) -> int:
-        """The conversation that no longer fits."""
+        """Tokens of the messages that no longer fit."""
         return sum(message.estimated_tokens for message in self.messages if not message.in_context)
 
     @property
     def total_tokens(self) -> int:
-        """Everything that is in the window."""
+        """Tokens of everything in the window."""
         return self.system_prompt_tokens + self.tool_tokens + self.memory_tokens + self.current_tokens
 
     @property

@@ -1,6 +1,6 @@
-"""What a snapshot is made of, gathered from a live agent, a message history, a log, or several of them.
+"""Gather the input of a snapshot from a live agent, a message history, a log, or several of them.
 
-The invariant: nothing is gathered twice. An agent's system prompt that its history holds as well is one prompt.
+The invariant: nothing counts twice. A system prompt that is in the agent and in its history is one prompt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def gather(
     request: int | None = None,
     model: str | None = None,
 ) -> SnapshotInput:
-    """Gather; what the caller gives goes before what the agent says, and that before what the log says.
+    """Gather the input: arguments have priority over the agent, and the agent over the log.
 
     Raises:
         LogNotReadable: The log is a path that cannot be read, or is no agent's log.
@@ -54,7 +54,7 @@ def gather(
 
 
 def _window_of(model: str | None, known: SnapshotInput) -> int | None:
-    """What the model takes in, as logged; else an alias is known by who answered, as in the X-ray."""
+    """Return the model's window as logged, else from the table; for an alias that of the model that answered."""
     if known.window and model in (None, known.model):
         return known.window
     found = (find_context_window(name, known.provider) for name in (model, known.served) if name)
@@ -62,7 +62,7 @@ def _window_of(model: str | None, known: SnapshotInput) -> int | None:
 
 
 def _with_history(known: SnapshotInput, messages: tuple[Entry, ...]) -> SnapshotInput:
-    """A caller's history in place of the log's; where no message tells any usage, nothing is known of the turns."""
+    """Replace the log's history by the caller's; without usage in its messages there are no turns."""
     steps, last = steps_of(messages), max(number_turns(messages), default=0)
     turns = tuple(fold_turns(steps, turn_seconds(messages), last=last).values()) if steps else ()
     return replace(known, messages=messages, steps=steps, turns=turns, prompt_tokens=None, output_tokens=None)
@@ -80,8 +80,8 @@ def _prompts(live: object, messages: tuple[Entry, ...]) -> tuple[str, ...]:
             more.append(text)
     instructions = next((m.instructions for m in reversed(messages) if m.instructions), None)
     if instructions is None and not messages:
-        standing = [getattr(item, "instruction", item) for item in _items(live, "_instructions")]
-        instructions = "\n".join(text for text in standing if isinstance(text, str))
+        held = [getattr(item, "instruction", item) for item in _items(live, "_instructions")]
+        instructions = "\n".join(text for text in held if isinstance(text, str))
     return (*own, *more, *([instructions] if instructions else []))
 
 

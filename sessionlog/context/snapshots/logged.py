@@ -1,7 +1,7 @@
-"""A session read back from its log: the conversation as it stands, its tools, its steps and turns.
+"""Read a session back from its log: its conversation, tools, steps and turns.
 
-The log is the session: whatever a tracker or a snapshot of a living agent says can be rebuilt from it. The last answer,
-and what tools have returned since, are of the conversation although no request has sent them yet.
+Everything that a tracker or a snapshot of a live agent shows can be rebuilt from the log. The conversation includes the
+last answer and the tool results after it, although no request has sent them yet.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ LogLike = str | os.PathLike[str] | Iterable[Event | Problem]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotInput:
-    """What is known of a session from its log, and what snapshots are made of: `gather` adds what a live agent tells.
+    """The input of snapshots: a session as read from its log; `gather` adds the data of a live agent.
 
     Attributes:
-        session_id: The session's id: of a path the name of its session, of events the first one's; or the agent's.
-        model: The model of the last request, as asked for; None where nobody says.
-        provider: Who serves it; empty where the log does not say.
-        served: Who answered last; empty where the log does not say.
+        session_id: The session's id, from the log's path or the first event; or the agent's.
+        model: The model that the last request asked for; None if unknown.
+        provider: The provider; empty if the log does not name it.
+        served: The model that answered last; empty if the log does not name it.
         messages: The conversation, the last answer included.
-        tools: The tools that the model is told of; of a log those of the last request that names any.
-        steps: What each answered request used.
-        turns: What each turn used.
-        prompt_tokens: What the provider counted at the last request that was answered; None where the log has no count.
+        tools: The tool definitions sent to the model; from a log those of the last request with any.
+        steps: The usage of each answered request.
+        turns: The usage of each turn.
+        prompt_tokens: The provider's count for the last answered request; None where the log has no count.
         output_tokens: The same of its answer.
-        window: How many tokens the model takes in; 0 where that is not known.
-        is_window_known: Whether that is the model's or the caller's, and not the default.
+        window: The context window in tokens; 0 if unknown.
+        is_window_known: Whether it is the model's or the caller's, not the default.
         prompts: System prompts and instructions, each once.
         settings: The model's settings.
         is_live: There is a live agent.
@@ -73,10 +73,10 @@ class SnapshotInput:
 
 
 def read_logged_session(log: LogLike, *, request: int | None = None) -> SnapshotInput:
-    """Read a session back.
+    """Read a session back from a log.
 
     Args:
-        log: A path (any agent's log), or events in their order; problems among them are passed over.
+        log: A path (any agent's log), or events in order; problems among them are ignored.
         request: Stop after the answer to this request, from 1; None reads all.
 
     Raises:
@@ -85,17 +85,17 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> Snapshot
     name, events, own = _open(log)
     fold, usages, answers, is_over = _Fold(name, own=own), ResponseUsages(), list[int](), False
     for event in events:
-        kind, is_beside = event.type, "agent" in event.data
+        kind, is_subagent = event.type, "agent" in event.data
         starts = "llm.request" if fold.conversation.requests else "llm.response"
         is_over = is_over or (request is not None and len(answers) >= request and kind == starts)
         if not is_over:
-            fold.take(event, len(usages))
+            fold.apply(event, len(usages))
             if fold.conversation.answers > len(answers):
                 answers.append(len(usages))
         if kind == "session.start":
             usages.begin(event.data)
-        elif kind == "llm.response" and not is_beside:
-            usages.add(event.data)  # how a provider counts shows in all its answers
+        elif kind == "llm.response" and not is_subagent:
+            usages.add(event.data)  # all answers show how the provider counts
         elif kind == "llm.response" and not is_over:
             usages.observe(event.data)
     reported = usages.reported()
@@ -120,7 +120,7 @@ def get_step_history(log: LogLike) -> tuple[StepRecord, ...]:
 
 
 def _open(log: LogLike) -> tuple[str, Iterable[Event], bool]:
-    """The session's name (that of a file with one session), its events, and whether requests hold whole prompts."""
+    """Return the session's name (for a path), its events, and whether its requests hold whole prompts."""
     name, own = "", True
     if isinstance(log, str | os.PathLike):
         found = log_at(os.fspath(log))
@@ -129,25 +129,29 @@ def _open(log: LogLike) -> tuple[str, Iterable[Event], bool]:
 
 
 class _Fold:
-    """The state of a session while its events go by."""
+    """The state of a session after the events so far."""
 
     def __init__(self, session_id: str, *, own: bool) -> None:
         self.conversation = ConversationFold(own=own)
-        self._known: dict[str, Any] = {"session_id": session_id, "model": None, "served": ""}  # of a `SnapshotInput`
+        self._known: dict[str, Any] = {
+            "session_id": session_id,
+            "model": None,
+            "served": "",
+        }  # fields of `SnapshotInput`
         self._start: Mapping[str, Json] = {}
         self._entries: list[tuple[Entry, int | None]] = []  # each with the number of its response, from 0
         self._steps: list[tuple[RequestUsageSnapshot, int, list[str]]] = []  # tokens and tools are filled in at the end
-        self._asked: str | None = None
-        self._names_known = True
+        self._request_ts: str | None = None
+        self._has_call_names = True
         self._spans: dict[int, tuple[int, int]] = {}
 
-    def take(self, event: Event, response: int) -> None:
-        """Take the next event; `response` is the number of the response that it is, or that comes next."""
+    def apply(self, event: Event, response: int) -> None:
+        """Apply the next event; `response` is its number if it is a response, else that of the next response."""
         known = self._known
         known["session_id"] = known["session_id"] or event.session_id
         data, ts = event.data, utc_time(event.ts)
         for splice in self.conversation.apply(event):
-            self._apply(splice, ts, response)
+            self._apply_splice(splice, ts, response)
         if event.type == "session.start" and not self._start:  # the first one counts
             self._start = data
             known["model"] = text(data.get("resolved_model")) or text(data.get("model")) or known["model"]
@@ -156,7 +160,7 @@ class _Fold:
             self._request(data, ts)
         elif event.type == "llm.response" and "agent" not in data:
             self._response(data, ts, response)
-        elif event.type == "tool.call" and "agent" not in data and self._steps and not self._names_known:
+        elif event.type == "tool.call" and "agent" not in data and self._steps and not self._has_call_names:
             self._steps[-1][2].append(text(data.get("tool")) or "unknown")
         if event.type in ("llm.request", "llm.response", "tool.call") and event.time_ns is not None:
             turn = max(self.conversation.turn, 1)
@@ -164,7 +168,7 @@ class _Fold:
             self._spans[turn] = (first, max(first, event.time_ns))
 
     def result(self, usages: Sequence[TokenUsage]) -> SnapshotInput:
-        """What is known now; `usages` are those of all responses."""
+        """Return the state; `usages` are those of all responses."""
         counts = [counts_of(usage) for usage in usages]
         entries = [
             entry if response is None else replace(entry, usage=counts[response]) for entry, response in self._entries
@@ -183,8 +187,8 @@ class _Fold:
         turns = tuple(fold_turns(steps, seconds, last=last).values())
         return SnapshotInput(messages=tuple(entries), steps=steps, turns=turns, **self._known)
 
-    def _apply(self, splice: Splice, ts: str | None, response: int) -> None:
-        """Change the conversation; what was there keeps the time it came, and an answer what it used."""
+    def _apply_splice(self, splice: Splice, ts: str | None, response: int) -> None:
+        """Apply a change of the conversation; repeated elements keep their time, and answers their usage."""
         splice.split(self._entries, lambda held: [(replace(held[0], messages=(m,)), held[1]) for m in held[0].messages])
         before = self._entries[splice.start : splice.start + splice.removed]
         came: list[tuple[Entry, int | None]] = []
@@ -197,7 +201,7 @@ class _Fold:
         splice.put(self._entries, came)
 
     def _request(self, data: Mapping[str, Json], ts: str | None) -> None:
-        self._asked = ts
+        self._request_ts = ts
         sent = data.get("sent")
         tools = data.get("tools") or (sent.get("tools") if isinstance(sent, Mapping) else None)
         if isinstance(tools, list | tuple) and tools:
@@ -211,14 +215,14 @@ class _Fold:
         self._known["window"] = size if type(size) is int and size > 0 else 0
         self._known["served"] = text(data.get("model")) or self._known["served"]
         took, calls = read_duration(data.get("latency_ms")), data.get("tool_calls")
-        self._names_known = isinstance(calls, list | tuple)
+        self._has_call_names = isinstance(calls, list | tuple)
         step = RequestUsageSnapshot(
             request_num=len(self._steps) + 1,
             input_tokens=0,
             output_tokens=0,
             timestamp=ts,
             turn_id=max(self.conversation.turn, 1),
-            duration_ms=between_ms(self._asked, ts) if took is None else took,
+            duration_ms=between_ms(self._request_ts, ts) if took is None else took,
         )
         self._steps.append((step, response, list(answer_entry(data).tool_names)))
-        self._asked = None
+        self._request_ts = None

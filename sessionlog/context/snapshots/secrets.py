@@ -1,8 +1,8 @@
-"""Snapshots without secrets: no character of an API key gets into one, wherever the agent keeps it.
+"""Remove secrets from snapshots: no character of an API key may get into one, wherever the agent keeps it.
 
-Hidden are the values of headers and of names such as `api_key`, texts of the shapes that `events.redact` knows, and
-whatever this process's environment holds under such a name. Objects in settings (clients hold keys) become their type's
-name.
+It hides the values of headers and of names such as `api_key`, texts in the formats that `events.redact` knows, and the
+values that this process's environment has under such names. Objects in settings become the name of their type, because
+clients hold keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SECRET_NAME = re.compile(
     r"|credential|headers?$"
 )
 _SCHEMA_VALUES = frozenset({"const", "default", "enum", "example", "examples"})
-_LEAST = 8  # characters: a shorter value is a word that texts contain
+_LEAST = 8  # characters: shorter values may be ordinary words
 _DEPTH = 32
 
 
@@ -29,7 +29,7 @@ class SecretFilter:
     """Hides secrets in texts and JSON values.
 
     Args:
-        env: The environment whose secrets are hidden, and in which an agent's tools find their keys.
+        env: The environment with the secrets to hide, and with the keys of an agent's tools.
     """
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
@@ -43,15 +43,15 @@ class SecretFilter:
         return redact_text(self._values.sub(HIDDEN, text) if self._values else text)
 
     def settings(self, value: object) -> Any:
-        """Return settings as a JSON value: nothing under the name of a secret, and no object as it is."""
+        """Return settings as a JSON value without secrets and objects."""
         return self._json(value, _DEPTH, is_schema=False)
 
     def schema(self, value: object) -> Any:
-        """Return a JSON schema, whose properties may be called as secrets are: only their defaults are hidden."""
+        """Return a JSON schema without the defaults and examples of properties that are named like secrets."""
         return self._json(value, _DEPTH, is_schema=True)
 
     def tool_keys(self) -> dict[str, str]:
-        """Return which of the usual keys tools find in the environment, none of them readable."""
+        """Return which of the usual keys for tools are in the environment, with hidden values."""
         return {name: HIDDEN for name in _TOOL_KEYS if name in self._env}
 
     def _json(self, value: object, depth: int, *, is_schema: bool, is_secret: bool = False, key: str = "") -> Any:

@@ -1,11 +1,11 @@
-"""ContextSnapshot: what fills a model's window now, what the last turn used, and the session.
+"""ContextSnapshot: what fills a model's window now, and the usage of the last turn and the session.
 
-The invariant: every token is counted in one place. The parts are fields, all sums are computed from them, and the
-percentage is that of everything: the window holds the current turn's answers and tool traffic as well.
+The invariant: every token counts in one field. All sums are computed from the fields. The percentage is that of all of
+them, because the window also holds the current turn's answers and tool calls.
 
-The parts are estimates of what messages and tools say. What the provider counted at the last request is the truth about
-the window, and from a log it is known: then it is the total that the percentage is based on, and `not_in_messages` is
-what the parts lack of it (a system prompt that was not logged, tools, overhead).
+The fields are estimates from the texts of messages and tools. The provider's count for the last request is exact; where
+it is known (from a log), the percentage is based on it, and `not_in_messages` is the difference to the estimates (a
+system prompt that was not logged, tools, overhead).
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ _BEFORE_WINDOW = (
     "assistant_message_tokens", "total_tokens", "estimated", "model_input_tokens", "model_output_tokens",
     "sum_response_input_tokens", "sum_response_output_tokens", "per_request_usage", "not_in_messages",
 )  # fmt: skip
-"""What the JSON of a snapshot says before its window, in this order."""
+"""The keys in the JSON of a snapshot before its window, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSnapshot:
-    """What fills the window, in tokens: `history` is what came before the last user prompt, `current` the rest.
+    """What fills the window, in tokens: `history` is everything before the last user prompt, `current` the rest.
 
     Attributes:
         agent_id: The agent, or the session.
         system_prompts: Their texts, instructions included.
         system_prompt_tokens: Their tokens.
         tools: The definitions.
-        messages: What the user and the model said.
-        model_input_tokens: The prompt tokens that the provider reported for the last request, where a log or the
-            caller tells them.
+        messages: The texts of user and model.
+        model_input_tokens: The prompt tokens that the provider reported for the last request, from a log or the
+            caller.
         model_output_tokens: The same of the output.
-        per_request_usage: What each request used.
+        per_request_usage: The usage of each request.
         context_window: The model's window; 0 = unknown.
-        is_window_known: False where the window is the default, because nobody knows the model's.
-        turn_usage: What the last turn used; None where nothing is known.
+        is_window_known: False if the window is the default, because the model's is unknown.
+        turn_usage: The usage of the last turn; None if unknown.
         session_usage: The same of the session.
-        estimated: False where every count is of the model's own tokenizer.
+        estimated: False if all counts are exact.
     """
 
     agent_id: str
@@ -74,58 +74,58 @@ class ContextSnapshot:
 
     @property
     def tool_tokens(self) -> int:
-        """All definitions of tools."""
+        """Tokens of all tool definitions."""
         return sum(tool.total_tokens for tool in self.tools)
 
     @property
     def tool_call_tokens(self) -> int:
-        """All calls of tools."""
+        """Tokens of all tool calls."""
         return self.history_tool_call_tokens + self.current_tool_call_tokens
 
     @property
     def tool_return_tokens(self) -> int:
-        """All answers of tools."""
+        """Tokens of all tool results."""
         return self.history_tool_return_tokens + self.current_tool_return_tokens
 
     @property
     def history_tokens(self) -> int:
-        """What was said before the last prompt, without tool traffic (`get_history_total` has it)."""
+        """Texts before the last prompt, without tool calls and results (`get_history_total` includes them)."""
         return self.history_user_tokens + self.history_assistant_tokens
 
     @property
     def current_message_tokens(self) -> int:
-        """The last prompt."""
+        """Tokens of the last prompt."""
         return self.current_user_tokens
 
     @property
     def user_message_tokens(self) -> int:
-        """All that users said."""
+        """Tokens of all user messages."""
         return self.history_user_tokens + self.current_user_tokens
 
     @property
     def assistant_message_tokens(self) -> int:
-        """All that the model said and thought."""
+        """Tokens of all answers and thinking of the model."""
         return self.history_assistant_tokens + self.current_assistant_tokens
 
     @property
     def total_tokens(self) -> int:
-        """All parts together, estimated like them; `get_context_total` knows better where the provider counted."""
+        """The estimated sum of all parts; `get_context_total` prefers the provider's count."""
         messages = self.user_message_tokens + self.assistant_message_tokens
         return self.system_prompt_tokens + self.tool_tokens + messages + self.tool_call_tokens + self.tool_return_tokens
 
     @property
     def not_in_messages(self) -> int | None:
-        """What the provider counted beyond the parts; None where it did not count."""
+        """The provider's count less the parts; None without a count."""
         return None if not self.model_input_tokens else max(0, self.model_input_tokens - self.total_tokens)
 
     @property
     def sum_response_input_tokens(self) -> int:
-        """The prompts of all requests, as reported: what is paid for, not what fills the window."""
+        """The reported prompt tokens of all requests: what is paid for, not what fills the window."""
         return sum(step.input_tokens for step in self.per_request_usage)
 
     @property
     def sum_response_output_tokens(self) -> int:
-        """The outputs of all requests, as reported."""
+        """The reported output tokens of all requests."""
         return sum(step.output_tokens for step in self.per_request_usage)
 
     @property
@@ -137,15 +137,15 @@ class ContextSnapshot:
         return tuple(step for step in self.per_request_usage if step.turn_id == last)
 
     def get_history_total(self) -> int:
-        """Return the tokens of everything before the last prompt, tool traffic included."""
+        """Return the tokens of everything before the last prompt, with tool calls and results."""
         return self.history_tokens + self.history_tool_call_tokens + self.history_tool_return_tokens
 
     def get_context_total(self) -> int:
-        """Return the tokens in the window: what the provider counted, else all parts, the current turn's included."""
+        """Return the tokens in the window: the provider's count, else the sum of all parts."""
         return self.model_input_tokens or self.total_tokens
 
     def get_context_percentage(self) -> float:
-        """Return how full the window is, in percent; 0 where it is 0. Of a guess, if `is_window_known` is false."""
+        """Return how full the window is, in percent; 0 if its size is 0. A guess if not `is_window_known`."""
         return self.get_context_total() / self.context_window * 100 if self.context_window else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,12 +160,12 @@ class ContextSnapshot:
         }
 
     def _known_percentage(self) -> float | None:
-        """The percentage; None of a window that was guessed, or that is smaller than what it held."""
+        """Return the percentage; None if the window is a guess, or smaller than its content."""
         is_known = self.is_window_known and self.context_window > 0 and self.get_context_total() <= self.context_window
         return self.get_context_percentage() if is_known else None
 
     def _distribution(self) -> dict[str, Any]:
-        """The parts for a treemap; the empty ones are left out, and their sum is the value."""
+        """Return the non-empty parts for a treemap, with their sum as the value."""
         parts = {
             "System Prompts": self.system_prompt_tokens,
             "Tool Definitions": self.tool_tokens,
@@ -177,7 +177,7 @@ class ContextSnapshot:
         return {"name": "Context", "value": self.total_tokens, "children": children}
 
     def to_csv(self, *, durations: bool = True) -> str:
-        """Return its requests as CSV with a heading, one row each; `steps.to_csv` says more."""
+        """Return its requests as CSV with a heading, one row each (see `steps.to_csv`)."""
         return to_csv(record_steps(self.per_request_usage, self.agent_id), durations=durations)
 
     def to_table(self, show_context: bool = True) -> Any:
@@ -188,5 +188,5 @@ class ContextSnapshot:
 
 
 def record_steps_from_snapshot(snapshot: ContextSnapshot, session_id: str | None = None) -> tuple[StepRecord, ...]:
-    """Return the requests of a snapshot as rows of the CSV; the session is called after the agent by default."""
+    """Return the requests of a snapshot as rows of the CSV; the session's id is the agent's by default."""
     return record_steps(snapshot.per_request_usage, snapshot.agent_id if session_id is None else session_id)

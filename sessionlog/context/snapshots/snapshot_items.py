@@ -1,4 +1,4 @@
-"""What a snapshot lists: definitions of tools, and messages, short and in detail, each with its tokens."""
+"""The items of snapshots: tool definitions and messages, short and detailed, each with its tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sessionlog.context.usage import CamelCase, camel_dict
 
 CUT = 200
-"""Characters of a message that `to_dict` gives."""
+"""Characters of a message in `to_dict`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ToolSnapshot(CamelCase):
 
     Attributes:
         name: The tool.
-        description: What the model is told about it.
+        description: Its description for the model.
         parameters_tokens: Tokens of its schema alone.
         total_tokens: Tokens of name, description and schema together.
     """
@@ -31,18 +31,18 @@ class ToolSnapshot(CamelCase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDetailSnapshot(CamelCase):
-    """A tool's definition with all that is known of the tool.
+    """A tool's definition with more about the tool.
 
     Attributes:
         name: The tool.
-        description: What the model is told about it.
+        description: Its description for the model.
         parameters_schema: The JSON schema of its arguments.
         parameters_tokens: Tokens of the schema alone.
         total_tokens: Tokens of name, description and schema together.
         source_type: function, mcp, codemode, runtime or unknown.
         is_async: Its function is a coroutine.
-        requires_approval: A person must agree to each call.
-        source_code: The text of its function, where that can be found.
+        requires_approval: A person must approve each call.
+        source_code: The source code of its function, if available.
     """
 
     name: str
@@ -66,25 +66,25 @@ class MessageSnapshot(CamelCase):
     timestamp: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON value with camelCase keys, of a long content its beginning."""
+        """Return a JSON value with camelCase keys; a long content is cut."""
         shown = self.content if len(self.content) <= CUT else f"{self.content[:CUT]}..."
         return camel_dict(self) | {"content": shown}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDetailSnapshot(CamelCase):
-    """A piece of the conversation, tool traffic and thinking among them.
+    """A piece of the conversation, which may be a tool call, a result or thinking.
 
     Attributes:
         role: user, assistant or tool.
-        content: What it says; of a tool call its arguments.
+        content: Its text; of a tool call its arguments.
         estimated_tokens: Tokens of the content.
-        timestamp: RFC 3339; None where nobody says.
-        in_context: Whether it fits in the window together with everything that is newer.
-        tool_name: The tool that is called, or that answers.
-        tool_call_id: The id that joins a call and its answer.
+        timestamp: RFC 3339; None if unknown.
+        in_context: Whether it fits in the window together with all newer pieces.
+        tool_name: The tool of a call or a result.
+        tool_call_id: The id that joins a call and its result.
         is_tool_call: It is a call.
-        is_tool_result: It is the answer to one.
+        is_tool_result: It is a result.
     """
 
     role: str

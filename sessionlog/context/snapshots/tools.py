@@ -1,4 +1,4 @@
-"""Tools as others define them, read into one value: tuples, the JSON of providers and MCP, and live toolsets."""
+"""Read tool definitions into one type, from tuples, the JSON of providers and MCP, and live toolsets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 Json = Any
-_Found = tuple["Tool", Any]  # and its live definition, which filters are asked about
+_ToolAndDefinition = tuple["Tool", Any]  # the live definition is the argument of filters
 
 _SCHEMAS = ("parameters_json_schema", "input_schema", "inputSchema", "parameters", "parameters_schema", "json_schema")
 _WRAPPED_DEPTH = 16
@@ -16,16 +16,16 @@ _WRAPPED_DEPTH = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool that a model is told of.
+    """A tool that a model may call.
 
     Attributes:
-        name: What the model calls it.
-        description: What the model is told about it.
+        name: Its name for the model.
+        description: Its description for the model.
         schema: The JSON schema of its arguments.
         source_type: function, mcp, codemode, runtime or unknown.
         is_async: Its function is a coroutine.
-        requires_approval: A person must agree to each call.
-        source_code: The text of its function, where that can be found.
+        requires_approval: A person must approve each call.
+        source_code: The source code of its function, if available.
     """
 
     name: str
@@ -38,17 +38,17 @@ class Tool:
 
     @property
     def definition(self) -> dict[str, Json]:
-        """What the model is sent."""
+        """The definition as it is sent to the model."""
         return {"name": self.name, "description": self.description or "", "input_schema": self.schema}
 
 
 def read_tools(values: Iterable[object]) -> tuple[Tool, ...]:
-    """Read definitions of any kind; what has no name is none."""
+    """Read definitions of any kind; those without a name are left out."""
     return tuple(tool for value in values if (tool := read_tool(value)) is not None)
 
 
 def read_tool(value: object) -> Tool | None:
-    """Read one: `(name, description, schema)`, a provider's or MCP's JSON, or an object with such attributes."""
+    """Read `(name, description, schema)`, a provider's or MCP's JSON, or an object with such attributes."""
     if isinstance(value, Tool):
         return value
     if isinstance(value, tuple) and len(value) == 3 and isinstance(value[0], str):
@@ -70,7 +70,7 @@ def read_tool(value: object) -> Tool | None:
 
 
 def tools_of_agent(agent: object) -> tuple[Tool, ...]:
-    """Return the tools of a live agent, as far as it knows them without asking a server."""
+    """Return the tools of a live agent that are known without a request to a server."""
     seen: dict[str, Tool] = {}
     for toolset in _items(getattr(agent, "toolsets", None)):
         for tool in tools_of_toolset(toolset):
@@ -79,54 +79,54 @@ def tools_of_agent(agent: object) -> tuple[Tool, ...]:
 
 
 def tools_of_toolset(toolset: object) -> Iterator[Tool]:
-    """Yield the tools that a toolset holds, or those around which it is wrapped, as the model is told of them."""
-    return (tool for tool, _ in _found(toolset, _WRAPPED_DEPTH))
+    """Yield the tools of a toolset, or of the toolsets that it wraps, as they are sent to the model."""
+    return (tool for tool, _ in _find_tools(toolset, _WRAPPED_DEPTH))
 
 
-def _found(toolset: object, depth: int) -> Iterator[_Found]:
+def _find_tools(toolset: object, depth: int) -> Iterator[_ToolAndDefinition]:
     held = next((h for name in ("tools", "_tools", "_cached_tools") if _items(h := getattr(toolset, name, None))), None)
     if held is not None:
         for value in _items(held):
             tool = read_tool(value)
             if tool is not None:
-                yield _live(value, tool), _get(value, "tool_def") or tool
+                yield _add_function(value, tool), _get(value, "tool_def") or tool
         return
     registry = getattr(toolset, "registry", None)
-    ask = getattr(registry, "list_tools", None)
-    if callable(ask) and not inspect.iscoroutinefunction(ask):
-        yield from ((replace(tool, source_type="codemode"), tool) for tool in read_tools(_items(ask())))
+    list_tools = getattr(registry, "list_tools", None)
+    if callable(list_tools) and not inspect.iscoroutinefunction(list_tools):
+        yield from ((replace(tool, source_type="codemode"), tool) for tool in read_tools(_items(list_tools())))
     elif depth:
         insides = [getattr(toolset, "wrapped", None), *_items(getattr(toolset, "toolsets", None))]
-        inside = [found for one in insides if one is not None for found in _found(one, depth - 1)]
-        yield from _wrapped(toolset, inside)
+        inside = [found for one in insides if one is not None for found in _find_tools(one, depth - 1)]
+        yield from _apply_wrapper(toolset, inside)
 
 
-def _wrapped(toolset: object, inside: list[_Found]) -> list[_Found]:
-    """What a wrapper makes of the tools in it: other names, fewer tools, other words, a question before each call."""
+def _apply_wrapper(toolset: object, inside: list[_ToolAndDefinition]) -> list[_ToolAndDefinition]:
+    """Apply what a wrapper does to its tools: rename, filter, change descriptions, require approval."""
     prefix, names = getattr(toolset, "prefix", None), getattr(toolset, "name_map", None)
     if isinstance(prefix, str) and prefix:
-        inside = [_called(found, f"{prefix}_{found[0].name}") for found in inside]
+        inside = [_rename(found, f"{prefix}_{found[0].name}") for found in inside]
     if isinstance(names, Mapping):
         new = {old: name for name, old in names.items()}
-        inside = [_called(found, new.get(found[0].name, found[0].name)) for found in inside]
+        inside = [_rename(found, new.get(found[0].name, found[0].name)) for found in inside]
     keeps, prepare = getattr(toolset, "filter_func", None), getattr(toolset, "prepare_func", None)
-    if callable(keeps):  # a filter that needs a run keeps all
-        inside = [found for found in inside if _answer(keeps, found[1]) is not False]
+    if callable(keeps):  # a filter that needs the run's context keeps all
+        inside = [found for found in inside if _call_user_function(keeps, found[1]) is not False]
     if callable(prepare):
-        inside = _prepared(prepare, inside)
+        inside = _apply_prepare(prepare, inside)
     if hasattr(toolset, "approval_required_func"):
         inside = [(replace(tool, requires_approval=True), definition) for tool, definition in inside]
     return inside
 
 
-def _called(found: _Found, name: str) -> _Found:
+def _rename(found: _ToolAndDefinition, name: str) -> _ToolAndDefinition:
     tool, definition = found
     is_value = is_dataclass(definition) and not isinstance(definition, type)
     return replace(tool, name=name), replace(definition, name=name) if is_value else definition
 
 
-def _prepared(prepare: Callable[..., object], inside: list[_Found]) -> list[_Found]:
-    made = _answer(prepare, [definition for _, definition in inside])
+def _apply_prepare(prepare: Callable[..., object], inside: list[_ToolAndDefinition]) -> list[_ToolAndDefinition]:
+    made = _call_user_function(prepare, [definition for _, definition in inside])
     if not isinstance(made, list | tuple):
         return inside
     tools = {tool.name: tool for tool, _ in inside}
@@ -137,13 +137,13 @@ def _prepared(prepare: Callable[..., object], inside: list[_Found]) -> list[_Fou
     ]
 
 
-def _answer(ask: Callable[..., object], about: object) -> object:
-    """What a caller's function says of definitions; None where it needs a run, or must be awaited."""
-    if inspect.iscoroutinefunction(ask):
+def _call_user_function(function: Callable[..., object], about: object) -> object:
+    """Call a filter or prepare function without a run's context; None if it needs one, or must be awaited."""
+    if inspect.iscoroutinefunction(function):
         return None
     try:
-        answer = ask(None, about)
-    except Exception:  # noqa: BLE001 - it looks at the run, in whatever way
+        answer = function(None, about)
+    except Exception:  # noqa: BLE001 - a use of the missing context may raise anything
         return None
     if inspect.iscoroutine(answer):
         answer.close()
@@ -153,34 +153,34 @@ def _answer(ask: Callable[..., object], about: object) -> object:
 
 
 async def list_available_tools(toolsets: object) -> list[tuple[str, str | None, dict[str, Any]]]:
-    """List the tools of an agent or its toolsets as `(name, description, schema)`, asking servers for theirs.
+    """List the tools of an agent or its toolsets as `(name, description, schema)`, with those of servers.
 
     A registry that discovers its tools (`discover_all`, as Codemode's) does so first, and lists deferred ones as well.
-    A server that cannot be asked gives what is known of it without asking; nothing raises.
+    If a server fails, the tools already known of it are listed; nothing raises.
     """
     found: dict[str, Tool] = {}
     for toolset in _items(getattr(toolsets, "toolsets", toolsets)):
-        for tool in [*await _asked(toolset), *tools_of_toolset(toolset)]:
+        for tool in [*await _list_of_server(toolset), *tools_of_toolset(toolset)]:
             found.setdefault(tool.name, tool)
     return [(tool.name, tool.description, tool.schema) for tool in found.values()]
 
 
-async def _asked(toolset: object) -> tuple[Tool, ...]:
+async def _list_of_server(toolset: object) -> tuple[Tool, ...]:
     registry = next(
         (one for one in (toolset, _get(toolset, "registry", "_registry")) if hasattr(one, "discover_all")), None
     )
-    asks = (getattr(toolset, name, None) for name in ("list_tools", "tools"))
-    ask = next(filter(inspect.iscoroutinefunction, asks), None)
+    methods = (getattr(toolset, name, None) for name in ("list_tools", "tools"))
+    list_tools = next(filter(inspect.iscoroutinefunction, methods), None)
     try:
         if registry is not None:
-            return await _discovered(registry)
-        return () if ask is None else read_tools(_items(await ask()))
-    except Exception:  # noqa: BLE001 - a server may be down, which must not hide the other tools
+            return await _discover(registry)
+        return () if list_tools is None else read_tools(_items(await list_tools()))
+    except Exception:  # noqa: BLE001 - a server that is down must not hide the other tools
         return ()
 
 
-async def _discovered(registry: Any) -> tuple[Tool, ...]:
-    """The tools of a registry that finds them itself."""
+async def _discover(registry: Any) -> tuple[Tool, ...]:
+    """Return the tools of a registry after its discovery."""
     found = registry.discover_all()
     if inspect.isawaitable(found):
         await found
@@ -191,8 +191,8 @@ async def _discovered(registry: Any) -> tuple[Tool, ...]:
     return read_tools(_items(await listed if inspect.isawaitable(listed) else listed))
 
 
-def _live(value: object, tool: Tool) -> Tool:
-    """Add what only the live object knows: its function."""
+def _add_function(value: object, tool: Tool) -> Tool:
+    """Add what only the live object has: its function's source code, and whether it is a coroutine."""
     function = _get(value, "function", "_function")
     if not callable(function):
         return tool

@@ -1,4 +1,4 @@
-"""Turns: a user prompt and everything until the next one. A turn is never a run, nor a step."""
+"""Turns: a user prompt and everything until the next prompt. A turn may hold several runs and steps."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sessionlog.messages.entry import Entry
 
 
 def number_turns(messages: Iterable[Entry]) -> list[int]:
-    """Return the number of the turn of each message, from 1; 0 for what comes before the first prompt.
+    """Return the turn number of each message, from 1; 0 for messages before the first prompt.
 
-    Prompts that follow each other without an answer between them are one. What a tool says as a user, beside its result
-    and in the run that called it, is no prompt.
+    Prompts without an answer between them are one. A user message that a tool adds to its result, in the run that
+    called it, is not a prompt.
     """
     turn, open_for_prompt, numbers = 0, True, []
     run: str | None = None
@@ -31,12 +31,12 @@ def number_turns(messages: Iterable[Entry]) -> list[int]:
 
 
 def steps_of(messages: Sequence[Entry]) -> tuple[RequestUsageSnapshot, ...]:
-    """Return a step for every response that tells its usage, timed from the request before it."""
+    """Return a step for every response with usage; its duration begins at the request before it."""
     steps: list[RequestUsageSnapshot] = []
-    asked: str | None = None
+    sent: str | None = None
     for message, turn in zip(messages, number_turns(messages), strict=True):
         if not message.is_response:
-            asked = message.timestamp
+            sent = message.timestamp
             continue
         if message.usage is not None:
             steps.append(
@@ -45,16 +45,16 @@ def steps_of(messages: Sequence[Entry]) -> tuple[RequestUsageSnapshot, ...]:
                     tool_names=message.tool_names,
                     timestamp=message.timestamp,
                     turn_id=max(turn, 1),
-                    duration_ms=between_ms(asked, message.timestamp),
+                    duration_ms=between_ms(sent, message.timestamp),
                     **tokens_of(read_counts(message.usage)),
                 )
             )
-        asked = None
+        sent = None
     return tuple(steps)
 
 
 def turn_seconds(messages: Sequence[Entry]) -> dict[int, float]:
-    """Return how long each turn took, from its first message to its last, where the times of both are known."""
+    """Return the duration of each turn, from its first message to its last, where the times of both are known."""
     times: dict[int, list[int]] = {}
     for message, turn in zip(messages, number_turns(messages), strict=True):
         time_ns = parse_time(message.timestamp)
@@ -66,12 +66,12 @@ def turn_seconds(messages: Sequence[Entry]) -> dict[int, float]:
 def fold_turns(
     steps: Iterable[RequestUsageSnapshot], seconds: Mapping[int, float], *, last: int = 0
 ) -> dict[int, TurnUsage]:
-    """Add the steps of each turn up.
+    """Sum the steps of each turn.
 
     Args:
         steps: The steps.
-        seconds: Number of a turn → how long it took; for others the known times of their steps are added up.
-        last: The number of the last turn: turns without an answer are turns, too.
+        seconds: Turn number → duration; without one, the known durations of its steps are summed.
+        last: The number of the last turn; turns without an answer are included.
     """
     turns: dict[int, list[RequestUsageSnapshot]] = {}
     for step in steps:
@@ -89,7 +89,7 @@ def fold_turns(
 
 
 def between_ms(start: str | None, end: str | None) -> float | None:
-    """Milliseconds between two RFC 3339 times; None where one is missing, or time went backwards."""
+    """Return the milliseconds between two RFC 3339 times; None if one is missing, or the end is before the start."""
     start_ns, end_ns = parse_time(start), parse_time(end)
     if start_ns is None or end_ns is None or end_ns < start_ns:
         return None

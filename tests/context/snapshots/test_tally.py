@@ -27,23 +27,23 @@ from sessionlog.messages.entry import Piece
 )
 def test_a_part_is_counted_in_its_json(part, sent):
     """Texts inside a message, calls with all their arguments, results with what they answer."""
-    assert Tally(len).part(part) == len(json.dumps(sent, ensure_ascii=False))
+    assert Tally(len).piece(part) == len(json.dumps(sent, ensure_ascii=False))
 
 
 @pytest.mark.parametrize("kind", ["user", "tool_return"])
 def test_a_picture_has_one_size(kind):
     """That of the X-ray, whatever counts the words; it is a guess."""
     tally = Tally(len)
-    plain = tally.part(Piece(kind=kind, text="[binary]"))
+    plain = tally.piece(Piece(kind=kind, text="[binary]"))
     assert not tally.estimated
-    assert tally.part(Piece(kind=kind, text="[binary]", media=2)) == plain + 2 * IMAGE
-    assert tally.bare(Piece(kind=kind, text="[binary]", media=2)) == len("[binary]") + 2 * IMAGE
+    assert tally.piece(Piece(kind=kind, text="[binary]", media=2)) == plain + 2 * IMAGE
+    assert tally.text_and_media(Piece(kind=kind, text="[binary]", media=2)) == len("[binary]") + 2 * IMAGE
     assert tally.estimated
 
 
 def test_thinking_is_counted_bare():
     """It is no message."""
-    assert Tally(len).part(Piece(kind="thinking", text="hmm")) == 3
+    assert Tally(len).piece(Piece(kind="thinking", text="hmm")) == 3
 
 
 def test_an_estimate_is_remembered():
