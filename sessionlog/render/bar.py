@@ -1,4 +1,4 @@
-"""Rates as bars."""
+"""Draw numbers as bars: a rate, the parts of a sum, a series."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ BAR_CELLS = 20
 STACKED = "█▓▒░"
 """Fillings of the parts of a stacked bar, distinct without colours."""
 _PARTIAL = "░▏▎▍▌▋▊▉"
+_HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 def bar(rate: float | None, cells: int = BAR_CELLS) -> str:
@@ -37,3 +38,14 @@ def stacked(parts: Sequence[float], highest: float, cells: int) -> list[int]:
     for index in sorted(range(len(parts)), key=lambda i: taken[i] - exact[i])[: room - sum(taken)]:
         taken[index] += 1
     return taken
+
+
+def spark(values: Sequence[int], cells: int) -> str:
+    """Draw values of at least 0 in at most `cells` cells, each the highest of its share; only the highest is full."""
+    if not values or cells < 1:
+        return ""
+    count = min(len(values), cells)
+    ends = [(place + 1) * len(values) // count for place in range(count)]
+    tops = [max(values[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    highest = max(*tops, 1)
+    return "".join(_HEIGHTS[max(0, min(7, (top * 8 - 1) // highest))] for top in tops)

@@ -28,7 +28,7 @@ _TIMES = ("start", "end", "is_active", "last")
 """Columns that the table of blocks merges into its first three."""
 
 
-def _more(block: Block) -> str:
+def _partial_mark(block: Block) -> str:
     return "+" if block.cost_nano is not None and block.cost_is_partial else ""
 
 
@@ -102,10 +102,10 @@ def _active(active: ActiveBlock, tz: str) -> Iterator[Line]:
         yield _labelled("pace", "unknown before the first request is a minute old", "secondary")
         return
     cost, at_end = active.cost_usd_per_hour, active.projected_cost_usd
-    hourly = "" if cost is None else f" · {cost_text(cost, estimated=bool(mark))}{_more(block)} an hour"
+    hourly = "" if cost is None else f" · {cost_text(cost, estimated=bool(mark))}{_partial_mark(block)} an hour"
     uncached = f"{human_count(round(fresh))} without cache"
     yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly}")
-    projected = "" if at_end is None else f" · {cost_text(at_end, estimated=bool(mark))}{_more(block)}"
+    projected = "" if at_end is None else f" · {cost_text(at_end, estimated=bool(mark))}{_partial_mark(block)}"
     yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{projected} if it goes on like this")
 
 

@@ -43,7 +43,7 @@ _MESSAGE = Limit(chars=600, lines=6)
 _SHORT = 40
 
 
-def _within(text: str, limit: Limit) -> str:
+def _shortened(text: str, limit: Limit) -> str:
     """Return the beginning of a text, with the size of what was cut."""
     shown, left = shorten(text, limit)
     return f"{shown.rstrip()}\n… {left} (in the log)" if left else shown
@@ -61,12 +61,12 @@ def speaker(view: View, name: str) -> Line:
 
 def earlier_prompt(view: View, text: str) -> Iterator[Line]:
     """Yield a prompt of an earlier turn."""
-    yield from labelled_text(view, (Span("you ▸", "you"),), _within(text, _LONG), _ALL)
+    yield from labelled_text(view, (Span("you ▸", "you"),), _shortened(text, _LONG), _ALL)
 
 
 def earlier_answer(view: View, text: str) -> Iterator[Line]:
     """Yield an answer of an earlier turn."""
-    yield from body(view, _within(text, _LONG), _ALL, indent=INDENT)
+    yield from body(view, _shortened(text, _LONG), _ALL, indent=INDENT)
 
 
 def tool_line(view: View, name: str, arguments: Any, figures: Sequence[Span] = ()) -> list[Line]:
@@ -109,17 +109,17 @@ def turn_figures(
         yield (Span(" " * max(INDENT, (edge or 0) - cells(line))), *line)
 
 
-def mark(view: View, text: str, style: str = "note", sign: str = "·") -> Iterator[Line]:
+def remark(view: View, text: str, style: str = "note", sign: str = "·") -> Iterator[Line]:
     """Yield a remark of the program behind a sign."""
     if sign:
-        yield from labelled_text(view, (Span(f"{' ' * INDENT}{sign}", style),), _within(text, _MESSAGE), _ALL)
+        yield from labelled_text(view, (Span(f"{' ' * INDENT}{sign}", style),), _shortened(text, _MESSAGE), _ALL)
     else:
-        yield from body(view, _within(text, _MESSAGE), _ALL, indent=INDENT, style=style)
+        yield from body(view, _shortened(text, _MESSAGE), _ALL, indent=INDENT, style=style)
 
 
 def turn_error(view: View, text: str) -> Iterator[Line]:
     """Yield the error of a failed turn."""
-    yield from labelled_text(view, (Span(f"{' ' * INDENT}✘", "failed"),), _within(text, _MESSAGE), _ALL, "failed")
+    yield from labelled_text(view, (Span(f"{' ' * INDENT}✘", "failed"),), _shortened(text, _MESSAGE), _ALL, "failed")
 
 
 def facts(view: View, rows: Sequence[tuple[str, str]], style: str = "note") -> Iterator[Line]:
@@ -128,7 +128,7 @@ def facts(view: View, rows: Sequence[tuple[str, str]], style: str = "note") -> I
     for name, text in rows:
         label = one_line(name, _SHORT)
         head = Span(f"{' ' * INDENT}{label}{' ' * (indent - INDENT - cell_len(label))}", style)
-        for index, line in enumerate(body(view, _within(text, _MESSAGE), _ALL, indent=indent)):
+        for index, line in enumerate(body(view, _shortened(text, _MESSAGE), _ALL, indent=indent)):
             yield line if index else (head, *line[1:])
 
 

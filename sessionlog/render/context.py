@@ -12,12 +12,12 @@ from datetime import datetime, tzinfo
 from sessionlog.analytics.columns import counted
 from sessionlog.context.xray.parts import KINDS, Item, Part, apportion
 from sessionlog.context.xray.report import ContextReport
+from sessionlog.render.bar import spark
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note
 from sessionlog.render.numbers import human_count, percent
 from sessionlog.render.report import csv_text
-from sessionlog.render.spark import spark
 from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import stamp
@@ -59,7 +59,7 @@ def render_context(
     report: ContextReport, *, width: int, zone: tzinfo, now: datetime, full: bool = False
 ) -> Iterator[Line]:
     """Yield the lines of the terminal view; `full` shows every part, item and repeat."""
-    lines = [_headline(report), _who(report, zone, now), _bar(report, min(width, _WIDEST))]
+    lines = [_headline(report), _subject(report, zone, now), _bar(report, min(width, _WIDEST))]
     lines += fit_table(_PARTS, list(_part_rows(report, full=full)), width=width).lines
     lines += _growth(report, min(width, _WIDEST))
     repeats = list(_repeats(report, width, full=full))
@@ -92,7 +92,7 @@ def _headline(report: ContextReport) -> Line:
     return line
 
 
-def _who(report: ContextReport, zone: tzinfo, now: datetime) -> Line:
+def _subject(report: ContextReport, zone: tzinfo, now: datetime) -> Line:
     words = [one_line(model_name(report.model), 60), one_line(report.session, 60)]
     words += [] if report.time_ns is None else [stamp(report.time_ns, zone, now=now)]
     return Line(" · ".join(word for word in words if word), "secondary")
@@ -224,12 +224,12 @@ def _notes(report: ContextReport, width: int, *, left: int) -> Iterator[Line]:
     yield Line(f"{basis} · {more}" if is_one_line else basis, "note")
     if more and not is_one_line:
         yield Line(more, "note")
-    yield from _elsewhere(report)
+    yield from _request_note(report)
     if report.problem_count:
         yield Line(damage_note(report.problem_count, report.problems), "note")
 
 
-def _elsewhere(report: ContextReport) -> Iterator[Line]:
+def _request_note(report: ContextReport) -> Iterator[Line]:
     """Explain why the status of the session has another number of requests."""
     own = report.requests - report.is_waiting
     whole = own if report.session_requests is None else report.session_requests

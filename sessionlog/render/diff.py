@@ -149,6 +149,6 @@ def _notes(diff: SessionDiff) -> Iterator[Line]:
     if any(summary.estimated_nano for summary in summaries):
         yield Line("~ estimated from list prices", "note")
     if any(summary.cost_is_partial and summary.cost_nano is not None for summary in summaries):
-        yield Line("+ a part of it has no price: `sessionlog pricing MODEL` explains why", "note")
+        yield Line("+ a part of it has no price: `sessionlog pricing MODEL` shows why", "note")
     if diff.problem_count:
         yield Line(damage_note(diff.problem_count, diff.problems), "note")

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.zones import WEEKDAYS, local_time, period_words, resolve_zone
-from sessionlog.render.amounts import amount_of
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import human_count
 from sessionlog.render.report import View, closing_notes, cost_cell, title_line
+
+Amount = Callable[[UsageRow], int]
+"""Returns what bars and calendars draw of a row."""
 
 _LEVELS = "░▒▓█"
 _NONE = "·"
 _LABEL = 4
 _WEEK = timedelta(days=7)
 _DAY = timedelta(days=1)
+
+
+def amount_of(rows: Iterable[UsageRow]) -> Amount:
+    """Return the amount by which rows are compared: cost if any is known, else tokens."""
+    if any(row.cost_nano for row in rows):
+        return lambda row: row.cost_nano or 0
+    return lambda row: row.total_tokens
 
 
 def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) -> Iterator[Line]:

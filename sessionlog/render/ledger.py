@@ -72,7 +72,7 @@ def render_forgettable(found: Forgettable) -> str:
     return f"{counted(len(found.gone), 'log')} gone ({what})"
 
 
-def there_note(found: Forgettable) -> str:
+def kept_note(found: Forgettable) -> str:
     """Return the sentence why existing logs are not forgotten."""
     logs, them = ("1 log that fits is", "it") if found.there == 1 else (f"{found.there:,} logs that fit are", "them")
     return f"{logs} still there and will not be forgotten: the next sync would read {them} again"

@@ -174,7 +174,7 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
         value = home_path(value, view.home)
     if column.unit == "amount" and value is not None:
         return Cell(text=cost_text(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
-    text = UNKNOWN if value is None else _WRITTEN[column.unit](value, view)
+    text = UNKNOWN if value is None else _FORMATTERS[column.unit](value, view)
     return Cell(text=text, style=column.style(value))
 
 
@@ -186,7 +186,7 @@ def _share(value: float, view: View) -> str:
     return f"{bar(min(1, max(0, value)), _SHARE_BAR).rstrip('░'):<{_SHARE_BAR}} {text:>5}"
 
 
-_WRITTEN: Mapping[str, Callable[[Any, View], str]] = {
+_FORMATTERS: Mapping[str, Callable[[Any, View], str]] = {
     "count": lambda value, _: human_count(value),
     "bytes": lambda value, _: size(round(value)),
     "list_usd": lambda value, _: cost_text(value),

@@ -70,7 +70,7 @@ def bucket_words(bucket: str) -> str:
 
 
 def _figures(scan: RoutingQualityScan, *, beside: bool) -> Iterator[RenderableType]:
-    for label, drawn, figure, meaning in _explained(scan):
+    for label, drawn, figure, meaning in _figure_rows(scan):
         gap = " " * _GAP
         line = Text(f"{'':{_INDENT}}{label:<{_LABEL}}{gap}{drawn:<{BAR_CELLS}}{gap}{figure:>{_FIGURE}}")
         if beside:
@@ -80,7 +80,7 @@ def _figures(scan: RoutingQualityScan, *, beside: bool) -> Iterator[RenderableTy
             yield _indented(Text(meaning, "secondary"), _INDENT + _LABEL + _GAP)
 
 
-def _explained(scan: RoutingQualityScan) -> Iterator[tuple[str, str, str, str]]:
+def _figure_rows(scan: RoutingQualityScan) -> Iterator[tuple[str, str, str, str]]:
     """Yield (label, bar, figure, sentence) of each figure."""
     rate, sessions = scan.auto_acceptance_rate, counted(scan.total_requests, "session")
     meaning = f"{scan.accepted_requests:,} of {sessions} ran as the router chose"

@@ -69,7 +69,7 @@ def render_sessions(found: SessionList, view: View, *, tree: bool = False) -> It
         sums.append(add_up(whole))
         yield _day_line(whole, len(sessions), tz, now, max(table.width, 40))
         for branch in listed:
-            yield _elsewhere(branch.key, known, tz, now) if branch.session is None else next(laid_out)
+            yield _parent_line(branch.key, known, tz, now) if branch.session is None else next(laid_out)
         yield Line()
     footnotes = chain(cost_footnotes(found.priced_from, sums), found.window_footnotes())
     yield from closing_notes(found, table.hidden, footnotes)
@@ -83,7 +83,7 @@ def _known(found: SessionList) -> dict[Key, SessionSummary]:
     return {key_of(session): session for session in (*found.left_out, *reversed(found.rows))}
 
 
-def _elsewhere(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: datetime) -> Line:
+def _parent_line(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: datetime) -> Line:
     """Return the line of a parent that is not listed on this day: its id, and its time and prompt if known."""
     session = known.get(key)
     words = [one_line(key[1], 60)]
@@ -150,7 +150,7 @@ def _project(folder: str, view: View) -> str:
     return one_line(path if view.wide else os.path.basename(path.rstrip("/\\")) or path, 40)
 
 
-def _more(sessions: Sequence[SessionSummary]) -> str:
+def _partial_mark(sessions: Sequence[SessionSummary]) -> str:
     """Return the mark of an incomplete cost."""
     is_known = any(session.cost_nano is not None for session in sessions)
     return "+" if is_known and any(session.cost_is_partial for session in sessions) else ""
@@ -172,6 +172,6 @@ def _day_line(sessions: Sequence[SessionSummary], shown: int, tz: str, now: date
     costs = [session.cost_nano for session in sessions if session.cost_nano is not None]
     estimated = any(session.estimated_nano for session in sessions)
     count = counted(len(sessions), "session") + (f", {shown} shown" if shown < len(sessions) else "")
-    money = f" · {cost_text(dollars(sum(costs)), estimated=estimated)}{_more(sessions)}" if costs else ""
+    money = f" · {cost_text(dollars(sum(costs)), estimated=estimated)}{_partial_mark(sessions)}" if costs else ""
     right = f"{count}{money}"
     return Line.of((title, "title"), " " * max(2, width - cell_len(title) - cell_len(right)), (right, "note"))

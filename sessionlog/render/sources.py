@@ -48,7 +48,7 @@ def _places(source: FoundSource, longest: int, width: int, home: str) -> Iterato
     line = f"  {'✔' if there else UNKNOWN} {one_line(source.source, 30).ljust(longest)}"
     indent = " " * len(line)
     gap = "  "
-    for place in shown or ["wherever a PATH names one"]:
+    for place in shown or ["no default folder: give a PATH"]:
         if gap != "  " and len(line) + len(gap) + len(place) > width:
             yield Line(line, style)
             line, gap = indent, "  "

@@ -42,7 +42,7 @@ _USED = (
     Column(title="TOKENS", name="tokens"),
     Column(title="COST", name="cost"),
 )
-_LEFT = (
+_BUDGETS = (
     Column(title="BUDGET", name="budget", right=False, least=8),
     Column(title="", name="bar", rank=3, right=False),
     Column(title="USED", name="used"),
@@ -54,14 +54,14 @@ _LEFT = (
     Column(title="WINDOW", name="window", rank=4),
     Column(title="SOURCE", name="source", rank=5, right=False),
 )
-_USUAL = (
+_TYPICAL = (
     Column(title="TYPICAL SESSION", name="task", right=False, least=15),
     Column(title="FINISHED", name="sessions", rank=2),
     Column(title="REQUESTS", name="requests", rank=3),
     Column(title="TOKENS", name="tokens"),
     Column(title="COST", name="cost"),
 )
-_ROOM = (
+_FITS = (
     Column(title="STILL FIT", name="fits"),
     Column(title="LIMITED BY", name="limited by", right=False, least=10),
 )
@@ -79,10 +79,10 @@ def render_status(document: Mapping[str, Any], *, width: int, tz: str, now: date
     budgets = {name: entry for name, entry in document["usage"]["budgets"].items() if entry is not None}
     if budgets:
         rows = [_budget(name, entry, tz, now, width) for name, entry in budgets.items()]
-        tables.append(fit_table(_LEFT, rows, width=width))
+        tables.append(fit_table(_BUDGETS, rows, width=width))
     if document["typical"] is not None:
         tasks = document["typical"]["byTask"]
-        columns = _USUAL + (_ROOM if any(task["fits"] is not None for task in tasks) else ())
+        columns = _TYPICAL + (_FITS if any(task["fits"] is not None for task in tasks) else ())
         tables.append(fit_table(columns, [_task(task)[: len(columns)] for task in tasks[:_FEW]], width=width))
     for table in tables[1:]:
         yield Line()
@@ -220,7 +220,7 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
         yield _note("~ estimated from the price list")
     unpriced = any(entry.get("unpricedRequests") for entry in budgets.values())
     if unpriced or any(part["costIsPartial"] for part in usage):
-        yield _note("+ at least: a part of it has no price; `sessionlog pricing MODEL` explains why")
+        yield _note("+ at least: a part of it has no price; `sessionlog pricing MODEL` shows why")
     if "usage.budgets" in why:
         yield Line(f"budgets: {one_line(why['usage.budgets'], _LONG)}", "unfinished")
     elif not budgets:

@@ -26,7 +26,7 @@ _CONTEXT, _MODEL, _SESSION, _REMARK, _TODAY, _UNTIL = range(1, 7)
 
 CELLS = 8
 _LEAST_USUAL = 0.1
-NOTHING = "no session yet"
+NO_SESSION = "no session yet"
 _NAME = 40
 _NEARLY, _FULL = 80, 100
 _DAY, _WEEK = 86_400, 604_800
@@ -55,7 +55,7 @@ def status_line(
     """
     pieces = [*_pieces(document, now_ns, zone), *([(_REMARK, " · ", remark, "note")] if remark else ())]
     if all(piece[0] == _REMARK for piece in pieces):
-        pieces = [(0, " · ", NOTHING, "secondary"), *pieces]
+        pieces = [(0, " · ", NO_SESSION, "secondary"), *pieces]
     while width is not None and len(pieces) > 1 and _length(pieces) > width:
         pieces.remove(max(pieces, key=lambda piece: piece[0]))
     line: list[tuple[str, str]] = []
@@ -87,7 +87,7 @@ def _length(pieces: list[_Piece]) -> int:
 def _pieces(document: Mapping[str, Any], now_ns: int, zone: tzinfo | None) -> Iterator[_Piece]:
     session, usage, context = document["session"] or {}, document["usage"], document["context"] or {}
     if session.get("model"):
-        yield _MODEL, " · ", harmless(short_model(session["model"])), "model"
+        yield _MODEL, " · ", safe_name(short_model(session["model"])), "model"
     if context.get("percent") is not None:
         yield _CONTEXT, " · ", f"ctx {percent(context['percent'])}", severity(context["percent"])
     for rank, name, used in ((_SESSION, "session", usage["session"]), (_TODAY, "today", usage["today"])):
@@ -98,7 +98,7 @@ def _pieces(document: Mapping[str, Any], now_ns: int, zone: tzinfo | None) -> It
     if tightest is not None:
         name, entry = tightest
         share, style = entry["percent"], severity(entry["percent"], entry)
-        words = f"{budget_name(name, entry)} {blocks(share)} {percent(share)}{at_least(entry)}"
+        words = f"{budget_name(name, entry)} {block_bar(share)} {percent(share)}{at_least(entry)}"
         yield 0, " · ", f"{words} {level_word(entry)}".rstrip(), style
         until = until_words(entry.get("resetsAt"), now_ns, zone)
         if until:
@@ -159,7 +159,7 @@ def severity(share: float, budget: Mapping[str, Any] | None = None) -> str:
     return "failed" if share >= _FULL else "unfinished" if share >= _NEARLY else ""
 
 
-def blocks(share: float, cells: int = CELLS) -> str:
+def block_bar(share: float, cells: int = CELLS) -> str:
     """Return a bar of whole cells: only 0 is empty, only 100 is full."""
     full = round(min(max(share, 0), 100) / 100 * cells)
     if 0 < share < _FULL:
@@ -170,7 +170,7 @@ def blocks(share: float, cells: int = CELLS) -> str:
 def budget_name(name: str, entry: Mapping[str, Any]) -> str:
     """Return a budget's name, or the length of a provider's rate limit window: `5h`, `7d`."""
     label = _LABELS.get(name) if entry["unit"] == "percent" else None
-    return label or harmless(name, 20)
+    return label or safe_name(name, 20)
 
 
 def short_model(name: str) -> str:
@@ -205,7 +205,7 @@ def until_words(stamp: str | None, now_ns: int, zone: tzinfo | None) -> str:
     return f"until {at.day} {_MONTHS[at.month - 1]}"
 
 
-def harmless(text: str, limit: int = _NAME) -> str:
+def safe_name(text: str, limit: int = _NAME) -> str:
     """Return a name of a log, escaped for a terminal."""
     if text.isascii() and text.isprintable() and len(text) <= limit:
         return text

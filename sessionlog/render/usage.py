@@ -10,10 +10,9 @@ from sessionlog.analytics import columns as data
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
-from sessionlog.render.amounts import Amount, amount_of
 from sessionlog.render.bar import STACKED, bar, stacked
 from sessionlog.render.cells import cell_len
-from sessionlog.render.heatmap import render_heatmap
+from sessionlog.render.heatmap import Amount, amount_of, render_heatmap
 from sessionlog.render.line import Line
 from sessionlog.render.report import (
     View,

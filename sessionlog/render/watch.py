@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchSnapshot
 from sessionlog.analytics.zones import local_time, resolve_zone, zone_name
+from sessionlog.render.bar import spark
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.spark import spark
 from sessionlog.render.table import GAP
 from sessionlog.render.times import stamp
 from sessionlog.render.watch_tables import budget_lines, cost_pace, event_lines, session_lines, tokens_pace

@@ -11,14 +11,13 @@ from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot, time_text
 from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
-from sessionlog.render.bar import bar
+from sessionlog.render.bar import bar, spark
 from sessionlog.render.budget import level_words, percent_words, used_words
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
 from sessionlog.render.report import cost_cell
 from sessionlog.render.sessions import MARKS
-from sessionlog.render.spark import spark
 from sessionlog.render.status_line import severity, short_model, until_words
 from sessionlog.render.table import GAP, Cell, Column, fit_table
 from sessionlog.render.times import home_path
@@ -47,7 +46,7 @@ _COLUMNS = (
     Column(title="CONTEXT", name="context"),
     Column(title="LAST", name="last", rank=8),
 )
-_LEFT = (
+_BUDGETS = (
     Column(title="BUDGET", name="budget", right=False, least=10),
     Column(title="", name="bar", right=False),
     Column(title="%", name="percent"),
@@ -125,7 +124,7 @@ def budget_lines(seen: WatchSnapshot, most: int, width: int, zone: tzinfo) -> li
         return []
     own.sort(key=lambda pair: -pair[0])
     rows = [row for _, row in own[:most]]
-    columns = _LEFT if seen.budgets else _LEFT[:3] + _LEFT[-1:]
+    columns = _BUDGETS if seen.budgets else _BUDGETS[:3] + _BUDGETS[-1:]
     if not seen.budgets:
         rows = [[*row[:3], row[-1]] for row in rows]
     return [*_lay_out(columns, rows, width, _bar_cells(width)), *_more(len(own) - len(rows), "budget")]

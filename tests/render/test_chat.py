@@ -8,10 +8,10 @@ from sessionlog.render.chat import (
     earlier_answer,
     earlier_prompt,
     facts,
-    mark,
     opening,
     outcome,
     prompt,
+    remark,
     speaker,
     tool_below,
     tool_line,
@@ -82,8 +82,8 @@ def test_nothing_that_is_told_acts_or_is_too_wide(width):
         *tool_below(view, outcome(view, evil, None, ""), evil),
         *turn_error(view, evil),
         *facts(view, [("name", evil)]),
-        *mark(view, evil),
-        *mark(view, evil, sign=""),
+        *remark(view, evil),
+        *remark(view, evil, sign=""),
     ]
     assert findings("\n".join(plain(lines)).encode()) == []
     assert max(map(cells, lines)) <= width

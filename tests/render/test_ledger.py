@@ -13,12 +13,12 @@ from sessionlog.ledger.sync import Synced
 from sessionlog.ledger.upkeep import Forgettable, Rebuilt
 from sessionlog.ledger.verify import Verified
 from sessionlog.render.ledger import (
+    kept_note,
     render_forgettable,
     render_rebuilt,
     render_summary,
     render_synced,
     render_verified,
-    there_note,
 )
 from sessionlog.render.line import wrap_lines
 from tests.ledger.entries import NOON, SECOND
@@ -108,8 +108,8 @@ def test_what_would_be_forgotten():
     """With what stays, and why."""
     found = Forgettable(gone=(1, 2), records=1, sessions=2, there=3)
     assert render_forgettable(found) == "2 logs gone (1 record, 2 sessions)"
-    assert there_note(found).startswith("3 logs that fit are still there and will not be forgotten: ")
-    assert there_note(found).endswith("would read them again")
+    assert kept_note(found).startswith("3 logs that fit are still there and will not be forgotten: ")
+    assert kept_note(found).endswith("would read them again")
 
 
 def test_a_whole_ledger_is_one_sentence():

@@ -99,7 +99,7 @@ def test_no_logs_and_no_place_and_unreadable_look_different():
     assert text[0] == "Sources · 2 of 6 agents have logs here"
     assert "  ✔ empty        ~/.empty" in text
     assert "  – missing      ~/.missing · /opt/missing" in text
-    assert "  – anywhere     wherever a PATH names one" in text
+    assert "  – anywhere     no default folder: give a PATH" in text
     assert "✘ locked: ~/.locked unreadable permission denied" in text
     assert [line.split()[:2] for line in text if re.match(r"(empty|locked|missing) ", line)] == [["locked", "0"]]
 

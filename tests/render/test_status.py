@@ -15,7 +15,15 @@ from sessionlog.analytics.status.statusline_input import StatuslineInput, parse_
 from sessionlog.render import numbers
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.status import render_status
-from sessionlog.render.status_line import NOTHING, blocks, cost_text, percent, short_model, status_line, until_words
+from sessionlog.render.status_line import (
+    NO_SESSION,
+    block_bar,
+    cost_text,
+    percent,
+    short_model,
+    status_line,
+    until_words,
+)
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit
 from tests.analytics.status.statuses import rules
@@ -65,7 +73,7 @@ def busy_book():
         Limit(time_ns=NOON, name=name, used_percent=used, window_minutes=minutes, resets_ns=resets_ns)
         for name, used, minutes, resets_ns in words
     )
-    book.take(LogScan(sessions=(mine,), limits=limits))
+    book.add_scan(LogScan(sessions=(mine,), limits=limits))
     return book
 
 
@@ -115,7 +123,7 @@ def test_the_line():
 def test_what_is_not_known_is_left_out_of_the_line():
     """It is not a place for dashes."""
     assert line(little()) == "none"
-    assert line(nothing_known("because").to_dict()) == NOTHING
+    assert line(nothing_known("because").to_dict()) == NO_SESSION
 
 
 def test_the_line_of_all_sessions_says_so():
@@ -372,7 +380,7 @@ def test_models_have_short_names(name, short):
 )
 def test_a_bar_is_full_only_at_the_end(share, drawn):
     """And empty only at the beginning."""
-    assert blocks(share) == drawn
+    assert block_bar(share) == drawn
 
 
 @pytest.mark.parametrize(

@@ -183,14 +183,14 @@ class NoteBlock(Block, frozen=True, kw_only=True):
     """A line on anything else: unknown types, damaged lines, gaps, stalls, progress.
 
     Attributes:
-        word: Its kind, one word.
+        kind: Its kind, one word.
         text: The line.
         data: A JSON value that is shown where there is no text, fractions as `Digits`.
         more: A longer text below the line.
         severity: `damage` if something is missing from the log.
     """
 
-    word: str
+    kind: str
     text: str = ""
     data: Json = None
     more: str = ""

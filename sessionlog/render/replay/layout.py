@@ -153,7 +153,7 @@ def _note(view: View, block: NoteBlock) -> Iterator[Line]:
     style = "failed" if block.severity == "damage" else "note"
     mark = "!" if block.severity == "damage" else "·"
     text = block.text or ("" if block.data is None else json_text(view, block.data))
-    for index, line in enumerate(body(view, f"{words(block.word).text}  {text}", _NOTE, indent=4, style=style)):
+    for index, line in enumerate(body(view, f"{words(block.kind).text}  {text}", _NOTE, indent=4, style=style)):
         yield line if index else (Span(f"{mark} ", style), *line[1:])
     yield from body(view, block.more, view.limits.output, indent=4, gutter="│ ")
 

@@ -217,10 +217,10 @@ def body(
         for piece in (safe,) if view.width is None else wrap(safe, _room(view.width, raw, prose) - cells((prefix,))):
             yield (prefix, Span(piece, style))
     if left_out:
-        yield rest(prefix, left_out)
+        yield cut_line(prefix, left_out)
 
 
-def rest(prefix: Span, left_out: str) -> Line:
+def cut_line(prefix: Span, left_out: str) -> Line:
     """Return the line that stands for the cut part of a text."""
     return (prefix, Span(f"… {left_out} (--full)", "note"))
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from sessionlog.render.escape import strip_line_ends, terminal
-from sessionlog.render.replay.lines import PROSE_WIDTH, Line, Span, View, body, rest, shorten, wrap
+from sessionlog.render.replay.lines import PROSE_WIDTH, Line, Span, View, body, cut_line, shorten, wrap
 
 _SIGNS = re.compile(r"[*`|]|^ {0,3}(?:#{1,6}|[-+>]|\d{1,9}[.)])(?:\s|$)", re.MULTILINE)
 _LONGEST = 50_000  # characters; longer texts are shown as they are
@@ -42,7 +42,7 @@ def prose(view: View, text: str, *, indent: int) -> Iterator[Line]:
     for line in lines:
         yield (Span(" " * indent), *line)
     if left_out:
-        yield rest(Span(" " * indent), left_out)
+        yield cut_line(Span(" " * indent), left_out)
 
 
 def markdown_lines(text: str, width: int) -> Iterator[Line] | None:

@@ -59,7 +59,7 @@ def block_of(event: Event, value: Payload | None) -> Block:
         case ReasoningStall():
             after = "" if value.timeout_ms is None else f" after {value.timeout_ms:g} ms"
             text = f"{value.model or 'the model'} reasoned without end and was stopped{after}"
-            return NoteBlock(word="stall", text=text, more=value.reasoning_tail or "")
+            return NoteBlock(kind="stall", text=text, more=value.reasoning_tail or "")
         case _:
             return unknown_note(event)
 
@@ -82,7 +82,7 @@ def change_note(event: Event, change: HistoryChange) -> NoteBlock:
         text += f"; missing: {missing}" if isinstance(missing, str) and missing else ""
     else:
         text = f"{messages} {'restored' if change.reason == 'restored' else 'added'}"
-    return NoteBlock(word="history", text=text)
+    return NoteBlock(kind="history", text=text)
 
 
 def unknown_note(event: Event) -> NoteBlock:
@@ -92,12 +92,12 @@ def unknown_note(event: Event) -> NoteBlock:
     if event.type == "log.gap":
         return _gap(values)
     text = values.get(_TEXTS.get(event.type))
-    return NoteBlock(word=event.type, text=text) if isinstance(text, str) else NoteBlock(word=event.type, data=data)
+    return NoteBlock(kind=event.type, text=text) if isinstance(text, str) else NoteBlock(kind=event.type, data=data)
 
 
 def problem_note(problem: Problem) -> NoteBlock:
     """Return the note on a damaged piece of the log."""
-    return NoteBlock(type="problem", word="damage", text=str(problem), severity="damage")
+    return NoteBlock(type="problem", kind="damage", text=str(problem), severity="damage")
 
 
 def _gap(values: Mapping[str, Any]) -> NoteBlock:
@@ -105,4 +105,4 @@ def _gap(values: Mapping[str, Any]) -> NoteBlock:
     what = f"{count} events were" if isinstance(count, int) and count != 1 else "an event was"
     why = f": {reason}" if isinstance(reason, str) and reason else ""
     text = f"{what} not recorded{why}"
-    return NoteBlock(word="gap", text=text, severity="damage")
+    return NoteBlock(kind="gap", text=text, severity="damage")

@@ -8,7 +8,7 @@ from tests.render.replay.test_fold import HELLO, START, SYSTEM, answer, event, f
 
 def notes(blocks):
     """The lines about the history among the blocks."""
-    return [block.text for block in blocks if isinstance(block, NoteBlock) and block.word == "history"]
+    return [block.text for block in blocks if isinstance(block, NoteBlock) and block.kind == "history"]
 
 
 def test_changes_of_the_history_are_told_in_a_line():
