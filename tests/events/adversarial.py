@@ -73,7 +73,7 @@ def _texts(size: int) -> Iterator[tuple[str, bytes]]:
 
 def _first_ones(size: int) -> Iterator[tuple[str, bytes]]:
     """The texts with which the search was attacked first."""
-    heads = [head.encode() for rule in RULES for head in rule.heads]
+    heads = [head.encode() for rule in RULES for head in rule.prefixes]
     header = b"-----BEGIN PRIVATE KEY-----"
     for unit in (
         b"a",
@@ -118,7 +118,7 @@ def _joined(make: Callable[[], str], size: int) -> bytes:
 def _near_misses(draw: Callable[..., str], size: int) -> Iterator[tuple[str, bytes]]:
     """What begins as a token of each rule does, and has no more than that."""
     for rule in RULES:
-        beginnings = [*rule.heads, *rule.behind, *filter(None, [rule.far.decode()])]
+        beginnings = [*rule.prefixes, *rule.preceded_by, *filter(None, [rule.far.decode()])]
         if beginnings:
             some = beginnings[:4]
             turn = iter(range(1 << 30))
@@ -126,7 +126,7 @@ def _near_misses(draw: Callable[..., str], size: int) -> Iterator[tuple[str, byt
                 f"beginnings of {rule.id}",
                 _joined(lambda some=some, turn=turn: some[next(turn) % len(some)] + draw(16, LETTERS) + " ", size),
             )
-    heads = [head for rule in RULES for head in (*rule.heads, *rule.behind)]
+    heads = [head for rule in RULES for head in (*rule.prefixes, *rule.preceded_by)]
     for separator in SEPARATORS:
         turn = iter(range(1 << 30))
         yield (

@@ -224,7 +224,7 @@ def test_a_line_without_a_hint_is_the_same_object():
 
 SPICE = st.sampled_from(
     [
-        *(head.encode() for rule in RULES for head in rule.heads),
+        *(head.encode() for rule in RULES for head in rule.prefixes),
         b"-----BEGIN ",
         b"PRIVATE KEY-----",
         b"password=",

@@ -209,7 +209,7 @@ def test_a_thousand_writers_are_remembered(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "_MAX_WRITERS", 2)
     content = b"".join(line(seq, session_id=name) for name, seq in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("a", 4)])
     audit = check._Audit("s.jsonl")
-    kinds = [problem.kind for event in decode_line(content)[0] for problem in audit.look(event)]
+    kinds = [problem.kind for event in decode_line(content)[0] for problem in audit.check(event)]
     assert kinds == ["seq_gap"]
     assert sorted(audit._last_seq) == ["a", "c"]
 

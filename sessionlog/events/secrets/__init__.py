@@ -1,14 +1,14 @@
-r"""Where a line holds secrets: spans, and the rule that each breaks. Linear in the line's length.
+r"""Finds the secrets in a line: spans, each with the rule that matched. Linear in the line's length.
 
-Three looks decide, from cheap to dear. The first costs a microsecond and is enough for most lines: no long word, no
-name of a password before `=` or `:`, no password in a URL. Then each long word is looked up by its first three bytes,
-so that the number of rules costs nothing, and by the name in front of it (`api_key=`); a rule's pattern is compiled
-when its prefix first occurs. Last, passwords, headers, key blocks and URLs are searched for by one expression each,
-and only where the first look has found their names.
+There are three stages, from cheap to expensive. The first takes a microsecond and is enough for most lines: no long
+word, no name of a password before `=` or `:`, no password in a URL. Then each long word is looked up by its first three
+bytes, so that the number of rules costs nothing, and by the name before it (`api_key=`); a rule's pattern is compiled
+when its prefix first occurs. Last, passwords, headers, key blocks and URLs are searched for by one expression each, and
+only if the first stage has found their names.
 
 The lines are encoded JSON, and other agents' files: a word may begin after an escape (`\n`, `\u001b[31m`, `%3D`),
 quotes may be escaped several times (JSON in JSON), and a token may be broken by a line's end. A span never begins or
-ends inside an escape, and never holds a quote, so that a line stays valid JSON when it is replaced.
+ends inside an escape, and never contains a quote, so that a line stays valid JSON when the span is replaced.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _AUTHORIZATION = re.compile(rb"zation(?<=authorization)" + _AFTER_NAME).search
 _BEARER = re.compile(rb"bearer(?: |%20|\+)").search
 _PRIVATE = re.compile(rb"vate(?: |%20|\+|-)(?:key|lines)").search
 """A short secret's name before `=` or `:`, or a key block, in lower case. Each begins with letters that are rare, and
-is searched for alone: so the search jumps from one such letter to the next, where an expression with alternatives looks
-at each byte and takes three times as long."""
+is searched for alone: so the search jumps from one such letter to the next, while an expression with alternatives
+checks each byte and takes three times as long."""
 _Z, _AT, _PERCENT = b"z@%"
 
 
@@ -33,7 +33,7 @@ _NOTHING: list[Span] = []
 
 
 def may_hold_secret(line: bytes, start: int = 0) -> bool:
-    """Whether `find_spans` has to look at all; False for most lines, and True for many that hold none."""
+    """Whether a line needs the full search; False for most lines, True also for many without a secret."""
     low = line.lower()
     return (
         line.translate(CLASSES).find(LONG, start) >= 0
@@ -48,7 +48,7 @@ def may_hold_secret(line: bytes, start: int = 0) -> bool:
 
 
 def find_spans(line: bytes, start: int = 0) -> list[Span]:
-    """Return the secrets from `start` on, in their order, none overlapping another."""
+    """Return the secrets from `start` on, in order and without overlaps."""
     classes = line.translate(CLASSES)
     begin = classes.find(LONG, start)
     while begin >= 0:

@@ -1,7 +1,7 @@
-"""A long word as the value of a name that ends in key, token, secret or password.
+"""Finds a long word that is the value of a name that ends in key, token, secret or password.
 
-What stands in front of the word is read backwards, by one expression over the reversed bytes: from the value through
-quotes and `=` to the end of the name, and no further than a hundred bytes.
+The text before the word is read backwards, by one expression over the reversed bytes: from the value through quotes and
+`=` to the end of the name, at most a hundred bytes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _values: dict[bytes, re.Pattern[bytes]] = {}
 
 
 def _compiled(value: bytes) -> re.Pattern[bytes]:
-    """The expression for a value: 3 ms, for the first name of a secret."""
+    """Compile the expression for a value: 3 ms, at the first name of a secret."""
     return _values.setdefault(value, re.compile(value))
 
 
 def named_value(line: bytes, begin: int, last: int) -> Span | None:
-    """Return the word at `begin` as a secret, if its name says so; `last` is where the long word before it ended."""
+    """Return the word at `begin` as a secret if it is the value of such a name; `last` ends the word before."""
     before = line[begin - 1]
     if before in _QUOTES:
         if line[begin - 2] not in _BEFORE_QUOTES:
@@ -45,7 +45,7 @@ def named_value(line: bytes, begin: int, last: int) -> Span | None:
             return None  # nearly every value
     elif before in b"/+":  # base64: the value may begin before the word
         if last == begin - 1 or line[begin - 2] == _SLASH:
-            return None  # it was looked at there, or is a URL
+            return None  # it was checked there, or is a URL
         text = line[max(0, begin - _LONGEST_PIECE) : begin]
         begin -= len(text) - len(text.rstrip(_BASE64))
         if line[begin] == _SLASH:  # a path
@@ -66,6 +66,6 @@ def named_value(line: bytes, begin: int, last: int) -> Span | None:
     if match is None:
         return None
     end = match.end()
-    if end - begin >= _REST_FROM:  # the expression reads no further, so that it may fail
+    if end - begin >= _REST_FROM:  # the expression's length is bounded, because it may fail
         end = _REST.match(line, end).end()  # type: ignore[union-attr] # may be empty
     return begin, end, f"{table.NAMES[name]}-by-name"

@@ -1,4 +1,4 @@
-"""More rules of the same table: those that a list of shapes it did not know showed to be missing."""
+"""The rules that version 2 added to the table in `rules.py`."""
 
 from __future__ import annotations
 
@@ -56,28 +56,28 @@ NEWER: tuple[Rule, ...] = (
         rb"endr\+[A-Za-z0-9-]{16}",
         positive=("endr+" + MIX * 2,),
         negative=("bendr+" + "short",),
-        source=TRUFFLEHOG, least=16, behind="endr+",
+        source=TRUFFLEHOG, least=16, preceded_by="endr+",
     ),
     Rule(
         "fal-key", "fal: API key", "",
         rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:[0-9a-f]{32}(?![0-9a-f])",
         positive=(_UUID + ":" + HEX * 2,),
         negative=(_UUID + ":" + HEX * 3,),
-        least=32, behind=" ".join(f"{digit}:" for digit in "0123456789abcdef"), back=37,
+        least=32, preceded_by=" ".join(f"{digit}:" for digit in "0123456789abcdef"), back=37,
     ),
     Rule(
         "ghost-admin-key", "Ghost: admin API key", "",
         rb"[0-9a-f]{24}:[0-9a-f]{64}(?![0-9a-f])",
         positive=(HEX + "0a1b2c3d:" + HEX * 4,),
         negative=("sha256:" + HEX * 4,),
-        source=TRUFFLEHOG, least=64, behind=" ".join(f"{digit}:" for digit in "0123456789abcdef"), back=25,
+        source=TRUFFLEHOG, least=64, preceded_by=" ".join(f"{digit}:" for digit in "0123456789abcdef"), back=25,
     ),
     Rule(
         "google-api-key-new", "Google: API key of AI Studio and Vertex", "",
         rb"AQ\.Ab[A-Za-z0-9_-]{40,}",
         positive=("AQ." + "Ab8" + MIX * 6,),
         negative=("AQ." + "Abbreviation_of_it",),
-        least=40, behind="AQ.",
+        least=40, preceded_by="AQ.",
     ),
     Rule(
         "honeycomb-key", "Honeycomb: API key", "hcaik_ hcbik_ hcxik_",
@@ -202,7 +202,7 @@ NEWER: tuple[Rule, ...] = (
         rb"VF\.(?:DM|WS)\.[0-9a-f]{24}\.[A-Za-z0-9]{16}",
         positive=("VF.DM." + HEX + "0a1b2c3d." + MIX * 2,),
         negative=("VF.DM." + HEX + "0a1b2c3d.",),
-        source=TRUFFLEHOG, least=24, behind="VF.DM. VF.WS.",
+        source=TRUFFLEHOG, least=24, preceded_by="VF.DM. VF.WS.",
     ),
     Rule(
         "volcengine-key", "Volcengine: access key", "AKLT",
@@ -229,7 +229,7 @@ NEWER: tuple[Rule, ...] = (
         rb"[0-9a-f]{32}\.(?=[A-Za-z]{0,15}[0-9])(?=[a-z0-9]{0,15}[A-Z])[A-Za-z0-9]{16}(?![A-Za-z0-9])",
         positive=(HEX * 2 + "." + MIX * 2,),
         negative=(HEX * 2 + "." + "a_name_of_words_",),
-        least=16, behind=" ".join(f"{digit}." for digit in "0123456789abcdef"), back=33,
+        least=16, preceded_by=" ".join(f"{digit}." for digit in "0123456789abcdef"), back=33,
     ),
 )  # fmt: skip
-"""Rules of the version 2 of the table."""
+"""Part of `rules.RULES`."""

@@ -9,48 +9,50 @@ VENDOR = "the vendor's known prefix, not checked against its documentation"
 
 HEX = "0a1b2c3d4e5f6789"
 MIX = "a1B2c3D4"
-"""What samples are made of."""
+"""Pieces of samples."""
 
 
 class Rule:
     """One shape of a secret.
 
     Attributes:
-        id: Its name in reports.
-        what: What it is a secret of.
-        heads: How the word begins, three bytes at least; empty where that is not known.
+        id: The rule's name in reports.
+        what: The vendor and the kind of secret.
+        prefixes: Prefixes of the word, three bytes at least; empty if there is none.
         pattern: The whole secret, from `back` bytes before the word.
-        behind: What may stand before the word, where the word alone says nothing.
-        back: How many bytes before the word the secret begins; None if with what stands before it.
-        far: The same as `behind` where something of any length stands between it and the word.
-        least: Bytes of the word that its head begins.
+        preceded_by: Texts directly before the word, if the word has no known prefix.
+        back: How many bytes before the word the secret begins; None: at the text of `preceded_by`.
+        far: A text before the word, like `preceded_by`, but at any distance.
+        least: Least length of the word in bytes.
         positive: Samples that match.
         negative: Samples that do not.
-        source: Where the facts are from; a rule list was read on `DATE`.
+        source: The source of the facts; a rule list was read on `DATE`.
     """
 
-    __slots__ = ("back", "behind", "far", "heads", "id", "least", "negative", "pattern", "positive", "source", "what")
+    __slots__ = (
+        "back", "far", "id", "least", "negative", "pattern", "positive", "preceded_by", "prefixes", "source", "what",
+    )  # fmt: skip
 
     def __init__(
         self,
         id: str,  # noqa: A002 - the word of the rule lists
         what: str,
-        heads: str,
+        prefixes: str,
         pattern: bytes,
         *,
         positive: tuple[str, ...],
         negative: tuple[str, ...] = (),
         source: str = VENDOR,
-        behind: str = "",
+        preceded_by: str = "",
         back: int | None = None,
         far: str = "",
         least: int = 20,
     ) -> None:
         self.id = id
         self.what = what
-        self.heads = tuple(heads.split())
+        self.prefixes = tuple(prefixes.split())
         self.pattern = pattern
-        self.behind = tuple(behind.split())
+        self.preceded_by = tuple(preceded_by.split())
         self.back = back
         self.far = far.encode()
         self.least = least

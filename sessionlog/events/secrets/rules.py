@@ -1,11 +1,11 @@
 """The secrets that are recognised by their shape: a table of facts, one row per shape, and no code.
 
-The facts (prefixes, alphabets, lengths) are those that the public rule lists collect, and of some vendors the prefix as
-it is commonly known (`VENDOR`); patterns and samples are our own. A sample is put together from pieces, so that no
-scanner takes this file for a leak.
+The facts (prefixes, alphabets, lengths) are those of the public rule lists, and of some vendors the commonly known
+prefix (`VENDOR`); patterns and samples are our own. A sample is joined from pieces, so that no scanner reports this
+file as a leak.
 
-A pattern is tried only where a word begins, so it needs no anchor of its own. A word is what `long_words.py` takes for
-one: at least 15 letters, digits, `_` and `-` in a row, with what stands before its dots.
+A pattern is tried only where a word begins, so it needs no anchor of its own. A word is defined in `long_words.py`: at
+least 15 letters, digits, `_` and `-` in a row, with the text before its dots.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ RULES: tuple[Rule, ...] = (
         rb"ya29\.[A-Za-z0-9_-]{20,}",
         positive=("ya29." + "a0Ab-" * 8,),
         negative=("ya29." + "short",),
-        behind="ya29.",
+        preceded_by="ya29.",
     ),
     Rule(
         "google-client-secret", "Google: OAuth client secret", "GOCSPX-",
@@ -100,14 +100,14 @@ RULES: tuple[Rule, ...] = (
         rb"1//0[A-Za-z0-9_-]{30,}",
         positive=("1//" + "0gA1-" * 9,),
         negative=("1//" + "0123456789012345",),
-        least=31, behind="1//",
+        least=31, preceded_by="1//",
     ),
     Rule(
         "azure-client-secret", "Microsoft Entra: client secret", "",
         rb"[A-Za-z0-9_.~-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34}(?![A-Za-z0-9])",
         positive=("abc8" + "Q~" + "a1B2c3D4" * 3 + "a.b_c-d",),
         negative=("abc8" + "Q~" + "short",),
-        source=GITLEAKS, least=15, behind="Q~", back=6,
+        source=GITLEAKS, least=15, preceded_by="Q~", back=6,
     ),
     Rule(
         "alibaba-access-key", "Alibaba Cloud: access key", "LTAI",
@@ -128,7 +128,7 @@ RULES: tuple[Rule, ...] = (
         rb"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}",
         positive=("v1.0-" + "0a1b2c3d" * 3 + "-" + _HEX * 9 + "ab",),
         negative=("v1.0-" + "alpha-and-beta-release",),
-        source=GITLEAKS, least=100, behind="v1.",
+        source=GITLEAKS, least=100, preceded_by="v1.",
     ),
     Rule(
         "databricks-token", "Databricks: access token", "dapi",
@@ -238,21 +238,21 @@ RULES: tuple[Rule, ...] = (
         rb"sha256~[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])",
         positive=("sha256~" + "a1-B_" * 8 + "xyz",),
         negative=("sha256~" + "a1-B_" * 3,),
-        source=GITLEAKS, least=43, behind="sha256~",
+        source=GITLEAKS, least=43, preceded_by="sha256~",
     ),
     Rule(
         "vault-token", "HashiCorp Vault: token", "",
         rb"hv[sbr]\.[A-Za-z0-9_-]{24,}",
         positive=("hvs." + _MIX * 3, "hvb." + "a1-B" * 35),
         negative=("hvs." + "method_of_a_name",),
-        least=24, behind="hvs. hvb. hvr.",
+        least=24, preceded_by="hvs. hvb. hvr.",
     ),
     Rule(
         "doppler-token", "Doppler: token", "",
         rb"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[a-z0-9_-]{2,35})?)\.[A-Za-z0-9]{40,44}",
         positive=("dp.pt." + _MIX * 5 + "a1B", "dp.st.dev." + _MIX * 5 + "a1B"),
         negative=("dp.st." + "method_of_a_name",),
-        source=GITLEAKS, least=40, behind="dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", far="dp.st.",
+        source=GITLEAKS, least=40, preceded_by="dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", far="dp.st.",
     ),
     Rule(
         "octopus-api-key", "Octopus Deploy: API key", "API-",
@@ -342,7 +342,7 @@ RULES: tuple[Rule, ...] = (
         rb"/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,}",
         positive=("https://discord.com/api/webhooks/" + "123456789012345678/" + "a1-B" * 17,),
         negative=("https://discord.com/api/webhooks/" + "123456789012345678/x",),
-        least=17, behind="/webhooks/",
+        least=17, preceded_by="/webhooks/",
     ),
     Rule(
         "teams-webhook", "Microsoft Teams: webhook", "",
@@ -354,14 +354,14 @@ RULES: tuple[Rule, ...] = (
             + "/0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f",
         ),
         negative=("webhookb2/" + "0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f/x",),
-        source=GITLEAKS, least=36, behind="webhookb2/",
+        source=GITLEAKS, least=36, preceded_by="webhookb2/",
     ),
     Rule(
         "telegram-bot-token", "Telegram: bot token", "",
         rb":AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
         positive=("1234567890:" + "AA" + "a1-B_" * 6 + "xyz",),
         negative=("x:" + "AA" + "a1-B_" * 8,),
-        least=35, behind=" ".join(f"{digit}:" for digit in range(10)), back=1,
+        least=35, preceded_by=" ".join(f"{digit}:" for digit in range(10)), back=1,
     ),
     Rule(
         "twilio-api-key", "Twilio: API key", " ".join("SK" + digit for digit in "0123456789abcdef"),
@@ -375,7 +375,7 @@ RULES: tuple[Rule, ...] = (
         rb"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}",
         positive=("SG." + "a1-B_c3D4e5" * 2 + "." + "a1-B" * 10 + "xyz",),
         negative=("SG." + "method_of_a_name",),
-        source=DETECT, least=16, behind="SG.",
+        source=DETECT, least=16, preceded_by="SG.",
     ),
     Rule(
         "mailgun-api-key", "Mailgun: API key", "key-",
@@ -501,7 +501,7 @@ RULES: tuple[Rule, ...] = (
         rb"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}",
         positive=("dt0c01." + _MIX * 3 + "." + _MIX * 8,),
         negative=("dt0c01." + _MIX * 3,),
-        source=GITLEAKS, least=24, behind=" ".join(f"{digit}." for digit in range(10)), back=7,
+        source=GITLEAKS, least=24, preceded_by=" ".join(f"{digit}." for digit in range(10)), back=7,
     ),
     Rule(
         "defined-networking-token", "Defined Networking: API token", "dnkey-",
@@ -529,7 +529,7 @@ RULES: tuple[Rule, ...] = (
         rb"sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}",
         positive=("sk.eyJ" + _MIX * 8 + "." + "a1-B_c3D4e5" * 2,),
         negative=("sk.method_of_a_long_name",),
-        behind="sk.",
+        preceded_by="sk.",
     ),
     Rule(
         "facebook-token", "Facebook: access token", "EAAM EAAC EAAG EAAB",
@@ -546,7 +546,7 @@ RULES: tuple[Rule, ...] = (
         negative=("ext_" + "a1b2c3d4e5f6g7.a1b2.py",),
         source=GITLEAKS, least=15,
     ),
-    # More vendors, whose prefixes say enough.
+    # More vendors, whose prefixes are unique.
     Rule(
         "rubygems-key", "RubyGems: API key", "rubygems_",
         rb"rubygems_[0-9a-f]{48}",
@@ -615,7 +615,7 @@ RULES: tuple[Rule, ...] = (
         rb"(?:t1\.[A-Za-z0-9_-]{10,}={0,2}\.[A-Za-z0-9_-]{80,}={0,2}|AQVN[A-Za-z0-9_-]{35,38}(?![A-Za-z0-9_-]))",
         positive=("t1." + _MIX * 4 + "." + "a1-B_" * 17 + "x", "AQVN" + "a1-B_" * 7),
         negative=("AQVN" + _MIX,),
-        source=GITLEAKS, least=15, behind="t1.",
+        source=GITLEAKS, least=15, preceded_by="t1.",
     ),
     Rule(
         "grafana-token", "Grafana: token or key", "glc_ glsa_ eyJrIjoi",
@@ -629,14 +629,14 @@ RULES: tuple[Rule, ...] = (
         rb"[ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}",
         positive=("pat." + "a1-B_c3D4e5" * 2 + "." + _MIX * 3 + "." + "a1B2c" * 4,),
         negative=("pat." + _MIX * 3,),
-        source=GITLEAKS, least=22, behind="pat. sat.",
+        source=GITLEAKS, least=22, preceded_by="pat. sat.",
     ),
     Rule(
         "terraform-token", "Terraform Cloud: API token", "",
         rb"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}",
         positive=("a1B2c3D4e5F6g7." + "atlasv1." + "a1-B_" * 13,),
         negative=("a1B2c3D4e5F6g7.atlasv1." + "short",),
-        source=GITLEAKS, least=60, behind=".atlasv1.", back=23,
+        source=GITLEAKS, least=60, preceded_by=".atlasv1.", back=23,
     ),
     Rule(
         "infracost-token", "Infracost: API token", "ico-",
@@ -703,10 +703,10 @@ RULES: tuple[Rule, ...] = (
             "oy2" + "a1b2c" * 8 + "d3e",
         ),
         negative=("re_" + "compile_the_pattern_of_it", "sdk-" + "of-a-long-kebab-name-here"),
-        behind="snyk_uat. sl. sl.u.",
+        preceded_by="snyk_uat. sl. sl.u.",
     ),
     *NEWER,
-    # Whoever made it.
+    # Any vendor.
     Rule(
         "json-web-token", "JSON web token, signed or encrypted", "eyJ",
         rb"eyJ[A-Za-z0-9_-]{10,}+\.(?:eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
@@ -718,7 +718,7 @@ RULES: tuple[Rule, ...] = (
         negative=("eyJ" + "hbGciOiJIUzI1NiJ9.only-one-dot",),
     ),
     Rule(
-        "prefixed-token", "token whose prefix says that it is one", "",
+        "prefixed-token", "token with a prefix such as `_api_` or `_token_`", "",
         rb"(?:[A-Za-z0-9]{1,12}+[_-]){0,2}"
         rb"(?i:api|apikey|auth|oauth|key|pat|tok|token|tkn|secret|sec|sk|rk|live|prod|test|access|private|refresh"
         rb"|admin|pk|pw)[_-]"
@@ -733,7 +733,7 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
 )  # fmt: skip
-"""Tokens, by the beginnings of words."""
+"""Tokens that are found by long words."""
 
 
 _QUOTE = rb"""(?:\\{0,16}["'`]\]?|%2[27](?:%5d)?)"""
@@ -742,17 +742,17 @@ _AFTER = (
     rb"(?P<q>" + _QUOTE + rb")?" + _SPACE + rb"(?:=>|:=|==?|[:>]|%3[ad]|\\{1,16}u003[de])" + _SPACE
     + rb"(?P<o>[bru]?" + _QUOTE + rb")?(?(q)(?(o)|(?!)))"
 )  # fmt: skip
-"""What stands between a name and its value. A name in quotes has a value in quotes: a bare number of JSON stays."""
+"""The text between a name and its value. A name in quotes has a value in quotes: a bare number of JSON stays."""
 
 NO_VALUE = (
     rb"(?i:(?!(?:[a-z]{0,8}+[_-])?(?:your|my[_-]|e(?:xample|nter|nv)|s(?:ample|ome[_-]|elf|ecret|ettings)|dummy|f(?:ake|alse|oo)"
     rb"|p(?:laceholder|rocess|ass(?:word|wd|phrase))|re(?:dacted|place)|c(?:hange|onfig)|insert|xxx|n(?:one|ull)"
     rb"|t(?:rue|his|oken|est)|u(?:ndefined|ser)|os\.|get|key|bar|[*.]{3})))"
 )
-"""What stands for a value in examples and in programs."""
+"""Placeholders for a value in examples, and expressions in programs."""
 
 _NO_CALL = rb"(?![A-Za-z0-9_.]{0,80}+[(\[{<$])"
-"""Behind a value: it is not a program's name of something that is called or indexed."""
+"""After a value: excludes names in programs that are called or indexed."""
 
 RANDOM = (
     rb"(?=[A-Za-z_+/-]{0,40}+[0-9])(?=[0-9_+/-]{0,40}+[A-Za-z])"
@@ -760,7 +760,7 @@ RANDOM = (
     + rb"[A-Za-z0-9_+/-][A-Za-z0-9_+/.~%-]{15,127}+={0,2}+"
     + _NO_CALL
 )
-"""A value with letters and digits: a word of a program would have only letters."""
+"""A value with letters and digits: most words of a program have only letters."""
 
 VERY_RANDOM = (
     rb"(?![0-9a-f]{8}-[0-9a-f]{4}-)(?=(?:[A-Za-z_+/-]{0,40}+[0-9]){3})"
@@ -776,32 +776,32 @@ NAMES = {
     b"passphrase": "password", b"pwd": "password", b"auth": "auth", b"&sig": "signature", b"?sig": "signature",
     b"0026sig": "signature",
 }  # fmt: skip
-"""What a secret's name ends in, and what its rule is called: `key-by-name`."""
+"""Ends of a secret's name → the beginning of its rule's id (`key-by-name`)."""
 
 HARMLESS = tuple(
     b"public pub primary foreign cache page next continuation sync idempotency sort partition bucket object dedup "
     b"routing group".split()
 )
-"""What stands before that in names of other things."""
+"""Words before such an end in names of other things."""
 
 SECRETIVE = tuple(
     b"api app access account secret private auth encryption encrypt signing master storage service shared admin deploy "
     b"webhook license licence subscription consumer client bot functions host security integration project".split()
 )
-"""What makes a key a secret one."""
+"""Words that make a `key` a secret."""
 
-PLAIN_HEADS = (
+PLAIN_PREFIXES = (
     "pat", "fw_", "pa-", "fc-", "re_", "sdk-", "ico-", "jina_", "rnd_", "slk_", "oy2",
     "e2b_", "key-", "live_", "test_", "access-", "secret_", "sc_", "ext_", "API-", "4b1d", "cio",
     "ak-", "as-", "NF-", "ptr_", "00D", "SCW", "pi_", "ck_", "cs_", "y0_", "depot_",
 )  # fmt: skip
-"""Beginnings that ordinary words have, too."""
+"""Prefixes that ordinary words have, too."""
 
 INNER = (
     rb"-(?=(?:sk-|glpat-)[A-Za-z0-9_-]{20}|(?:gh[pousr]_|hf_)[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{22}"
     rb"|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}|xox[a-z]-|npm_[A-Za-z0-9]{36})"
 )
-"""Beginnings that mean a secret also behind a dash."""
+"""Prefixes that mark a secret also after a dash."""
 
 _PASSWORD = (
     rb"(?:(?(o)(?=[^\s\"'`\\]{0,40}[0-9!@#^?~])(?=[^\s\"'`\\]{0,40}[a-z])"
@@ -944,5 +944,5 @@ NAMED: tuple[Rule, ...] = (
         source=DETECT,
     ),
 )  # fmt: skip
-"""What is known by a name or a frame around it: searched for in the lower-case line, and of a match only the group `v`
-(or `w`) is the secret."""
+"""Secrets that are found by a name or by the text around them: searched for in the lower-case line; only the group `v`
+(or `w`) of a match is the secret."""

@@ -1,9 +1,9 @@
-"""The search behind the first look: long words, then what is known by the text around it.
+"""The full search of a line that may hold secrets: long words, then what is found by the text around it.
 
-Linear in the line's length, and not only in what is likely: the long words are looked at once each (see `words.py`),
-and the expressions for names, headers, key blocks and URLs either consume what they read or read at most some hundred
-bytes. So none of them has an unbounded repeat that may be given back: such repeats are possessive (`*+`), or end where
-a byte stands that they cannot hold, with nothing behind them that could fail.
+Linear in the line's length, for any line: each long word is checked once (see `words.py`), and the expressions for
+names, headers, key blocks and URLs either consume what they read or read at most some hundred bytes. So none of them
+has an unbounded repeat that backtracks: such repeats are possessive (`*+`), or end at a byte that they cannot match,
+with nothing after them that could fail.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def search(
 
 
 def begin_of_token(text: bytes) -> int:
-    """Where the last word begins, if it may become a token when the text goes on; -1 if not."""
+    """Return where the last word begins if it may become a token when the text continues; else -1."""
     begin = text[-_LONGEST_HEAD:].translate(CLASSES).rfind(b" ") + 1 + max(0, len(text) - _LONGEST_HEAD)
     if begin == len(text) - _LONGEST_HEAD:
         return -1  # too long to be the beginning of a word
     table = rules_table()
-    for head, _ in table.beginnings.get(text[begin : begin + 3], ()):
+    for head, _ in table.prefixes.get(text[begin : begin + 3], ()):
         rest = text[begin + len(head) :]
         is_long = len(rest) > _LONGEST_PLAIN or _DIGIT.search(rest) is not None  # `sk-learn` is a program
         if is_long and head not in table.plain and text.startswith(head, begin):
@@ -57,7 +57,7 @@ def begin_of_token(text: bytes) -> int:
 
 
 def _joined(spans: list[Span]) -> list[Span]:
-    """Join spans that overlap; the rule to name is not the one that only knows a name in front of the secret."""
+    """Join spans that overlap; the rule is the more specific one, not one that only knows a name before the secret."""
     named = rules_table().named
     joined = [spans[0]]
     for begin, end, rule in spans[1:]:
@@ -70,7 +70,7 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 
 def _without(classes: bytes, blocks: list[Span]) -> bytes:
-    """The classes with no word in what is taken out whole anyhow."""
+    """Return the classes without the words in key blocks, which are redacted as a whole."""
     if not blocks:
         return classes
     pieces: list[bytes] = []
@@ -82,25 +82,25 @@ def _without(classes: bytes, blocks: list[Span]) -> bytes:
 
 
 def _key_blocks(low: bytes, start: int) -> list[Span]:
-    """Private keys from their first line to their last, or to where no key can go on."""
+    """Return private keys from their first line to their last, or to where no key can continue."""
     found: list[Span] = []
     for match in pattern_of(rules_table().named["private-key"]).finditer(low, start):
         begin, end = match.span()
         head = match.start("v")
-        if match.start("e") < 0 and low[end - 1] == _ESCAPE:  # it belongs to the quote behind
+        if match.start("e") < 0 and low[end - 1] == _ESCAPE:  # it belongs to the next quote
             end = _before_escapes(low, head, end)
-        if end - head >= _SHORTEST_KEY or end == len(low):  # else somebody only writes about keys
+        if end - head >= _SHORTEST_KEY or end == len(low):  # else a text about keys
             begin -= 5 if low[begin - 5 : begin] in (b"-----", b"---- ") else 0
             found.append((begin, end, "private-key"))
     return found
 
 
 def _named(rule: str, low: bytes, start: int) -> list[Span]:
-    """What is known by the text around it: a match's group `v`, or `w`."""
+    """Return what a rule finds by the text around it: a match's group `v`, or `w`."""
     found = []
     for match in pattern_of(rules_table().named[rule]).finditer(low, start):
         begin, end = match.span(match.lastgroup or 0)
-        if low[end - 1] == _ESCAPE:  # it belongs to the quote behind
+        if low[end - 1] == _ESCAPE:  # it belongs to the next quote
             end = _before_escapes(low, begin, end)
         if end > begin:
             found.append((begin, end, rule))
@@ -108,5 +108,5 @@ def _named(rule: str, low: bytes, start: int) -> list[Span]:
 
 
 def _before_escapes(low: bytes, begin: int, end: int) -> int:
-    """Where the backslashes begin that stand before `end`."""
+    """Return where the backslashes before `end` begin."""
     return begin + len(low[begin:end].rstrip(b"\\"))

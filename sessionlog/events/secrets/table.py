@@ -1,4 +1,4 @@
-"""The table of `rules.py`, sorted by how its rules are found; patterns are compiled when a line first needs them."""
+"""Indexes of the rules in `rules.py` by what identifies them; patterns are compiled when a line first needs them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from sessionlog.events.secrets.rule import Rule
 
-LEAST_HEADED = 20
-"""Bytes of a word that is known by its beginning, but for a few rules."""
+LEAST_PREFIXED = 20
+"""Least length of a word with a known prefix; a few rules allow shorter ones."""
 
 _patterns: dict[str, re.Pattern[bytes]] = {}
 
 
 def pattern_of(rule: Rule) -> re.Pattern[bytes]:
-    """The rule's expression, compiled when it is first needed."""
+    """Return the rule's expression, compiled when it is first needed."""
     pattern = _patterns.get(rule.id)
     if pattern is None:
         pattern = _patterns[rule.id] = re.compile(rule.pattern)
@@ -38,7 +38,7 @@ class Matcher:
 
     Attributes:
         rule: The row of the table.
-        match: Matches the whole secret at a place.
+        match: Matches the whole secret at an offset.
     """
 
     __slots__ = ("match", "rule")
@@ -53,59 +53,49 @@ class Matcher:
 
 
 class Table:
-    """The rules by what is seen first of them; a millisecond that the first long word pays.
+    """Indexes of the rules; the first long word takes a millisecond to make them.
 
     Attributes:
-        heads: The first three bytes of a word, with the rules of words that begin so.
-        short: The same for the few whose word may have less than `LEAST_HEADED` bytes.
-        beginnings: The same with the whole beginnings.
-        behind: The two bytes before a word; with them its least length, what stands there, how far before the word the
-            secret begins, and the rule.
-        far: The byte before a word, with the rules whose beginning stands further in front.
-        odd: The rules that are known by neither, as one expression with a group for each.
-        plain: Beginnings that ordinary words have, too.
-        inner: A dash before a beginning that means a secret wherever it stands.
-        named: Rule by id, for what is searched for by the text around it.
+        by_prefix: The first three bytes of a word → the rules with such a prefix.
+        short: The same for the few rules whose word may be shorter than `LEAST_PREFIXED` bytes.
+        prefixes: The first three bytes of a word → (whole prefix, rule).
+        by_preceding: The two bytes before a word → (the word's least length, the whole text before it, how many bytes
+            before the word the secret begins, rule).
+        far: The byte before a word → the rules with a `far` text.
+        odd: The rules with none of these, as one expression with a group for each.
+        plain: Prefixes that ordinary words have, too.
+        inner: A dash before a prefix that marks a secret at any position.
+        named: Id → rule, for secrets that are found by the text around them.
     """
 
-    __slots__ = (
-        "beginnings",
-        "behind",
-        "far",
-        "heads",
-        "inner",
-        "named",
-        "odd",
-        "plain",
-        "short",
-    )
+    __slots__ = ("by_preceding", "by_prefix", "far", "inner", "named", "odd", "plain", "prefixes", "short")
 
     def __init__(self) -> None:
-        self.heads: dict[bytes, list[Matcher]] = {}
+        self.by_prefix: dict[bytes, list[Matcher]] = {}
         self.short: dict[bytes, list[Matcher]] = {}
-        self.beginnings: dict[bytes, list[tuple[bytes, Rule]]] = {}
-        self.behind: dict[bytes, list[tuple[int, bytes, int, Matcher]]] = {}
+        self.prefixes: dict[bytes, list[tuple[bytes, Rule]]] = {}
+        self.by_preceding: dict[bytes, list[tuple[int, bytes, int, Matcher]]] = {}
         self.far: dict[int, list[Rule]] = {}
         odd = []
         for rule in table.RULES:
             matcher = Matcher(rule)
-            for behind in rule.behind:
-                back = len(behind) if rule.back is None else rule.back
-                entry = rule.least, behind.encode(), back, matcher
-                self.behind.setdefault(behind[-2:].encode(), []).append(entry)
-            for head in rule.heads:
-                self.beginnings.setdefault(head[:3].encode(), []).append((head.encode(), rule))
-                matchers = self.heads.setdefault(head[:3].encode(), [])
+            for text in rule.preceded_by:
+                back = len(text) if rule.back is None else rule.back
+                entry = rule.least, text.encode(), back, matcher
+                self.by_preceding.setdefault(text[-2:].encode(), []).append(entry)
+            for prefix in rule.prefixes:
+                self.prefixes.setdefault(prefix[:3].encode(), []).append((prefix.encode(), rule))
+                matchers = self.by_prefix.setdefault(prefix[:3].encode(), [])
                 if matcher not in matchers:
                     matchers.append(matcher)
-                    if rule.least < LEAST_HEADED:
-                        self.short.setdefault(head[:3].encode(), []).append(matcher)
+                    if rule.least < LEAST_PREFIXED:
+                        self.short.setdefault(prefix[:3].encode(), []).append(matcher)
             if rule.far:
                 self.far.setdefault(rule.far[-1], []).append(rule)
-            if not rule.heads and not rule.behind and not rule.far:
+            if not rule.prefixes and not rule.preceded_by and not rule.far:
                 odd.append(b"(?P<%b>%b)" % (rule.id.replace("-", "_").encode(), rule.pattern))
         self.odd = re.compile(b"|".join(odd))
-        self.plain = frozenset(head.encode() for head in table.PLAIN_HEADS)
+        self.plain = frozenset(prefix.encode() for prefix in table.PLAIN_PREFIXES)
         self.inner = re.compile(table.INNER)
         self.named = {rule.id: rule for rule in table.NAMED}
 
@@ -114,7 +104,7 @@ _table: Table | None = None
 
 
 def rules_table() -> Table:
-    """The one table of this process."""
+    """Return the table, made at the first call."""
     global _table  # noqa: PLW0603 - made once, by the first line that needs it
     if _table is None:
         _table = Table()

@@ -1,11 +1,11 @@
-"""The tokens among a line's long words.
+"""Finds the tokens among a line's long words.
 
-Each long word is looked at once. What is tried there is a fixed number of steps, and each is bounded or consumes what
-it reads: a pattern that can fail reads at most some hundred bytes beyond the word, and one that matches makes the
-words within its match be skipped. So the whole is linear in the line's length.
+Each long word is checked once, in a fixed number of steps, and each step is bounded or consumes what it reads: a
+pattern that can fail reads at most some hundred bytes beyond the word, and the words within a match are skipped. So the
+search is linear in the line's length.
 
-A megabyte may hold 60,000 such words, and a promise says 50 ms: so the loop asks first what is cheapest (the bytes in
-front of the word, its first three), and what most words lack (a beginning behind a dash, a run of twenty letters and
+A megabyte may hold 60,000 such words, and the promised limit is 50 ms: so the loop checks first what is cheapest (the
+bytes before the word, its first three), and what most words lack (a prefix after a dash, a run of twenty letters and
 digits) is searched for from one occurrence to the next instead of in each word.
 """
 
@@ -15,7 +15,7 @@ import re
 
 from sessionlog.events.secrets.long_words import HARMLESS, LEAST_WORD, LONG, Span
 from sessionlog.events.secrets.named_values import NAME_ENDS, named_value
-from sessionlog.events.secrets.table import LEAST_HEADED, match_rule, rules_table
+from sessionlog.events.secrets.table import LEAST_PREFIXED, match_rule, rules_table
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ _MAIL_KEYS = (36, 37, 50)
 
 _UUID_LENGTH, _BROKEN_FROM, _FAR_FROM, _FAR = 36, 40, 20, 80
 _JOINS, _BYTES_OF_A_JOIN, _WINDOW, _LINES = 64, 4096, 400, 8
-"""Broken words that are put together in one line: 64, and one more for each 4 KiB. Each costs some ten microseconds,
-however many a hostile line holds."""
+"""Words broken by a line's end that are joined in one line: 64, and one more for each 4 KiB. Each takes some ten
+microseconds, and a hostile line may hold any number."""
 
 _SOLID = bytes(97 if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
 _SOLID_RUN = b"a" * 20
-"""What a token without a known beginning has at least: letters and digits in a row."""
+"""The shortest run of letters and digits in a token without a known prefix."""
 
 _ESCAPE, _UNICODE, _NEWLINE = b"\\un"
 _PERCENT, _LINE_END, _BLANK, _QUOTE = b'%\n "'
@@ -48,9 +48,9 @@ _BEHIND = frozenset(b".~:/+$")
 _ENCODED = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
 """`=`, `:` and quotes in a URL."""
 _INDENT, _BEFORE_INDENT = 32, frozenset((b"=", b":", b">", b'"', b"'", b"`", b"\\"))
-"""As many blanks may stand between a name's `=` and its value."""
+"""Most blanks between a name's `=` and its value."""
 _NEAR = 4
-"""Bytes between two words that leave no room for the beginning of a token."""
+"""Between two words with at most so many bytes in between, no token can begin."""
 _LINE_ENDS = frozenset(b"\\\r\n")
 _QUOTING = frozenset(b" \t\"'`")
 _BEFORE_QUOTING = frozenset(b" \t\"'`\\=:>27")
@@ -81,8 +81,8 @@ class Words:
         """Return the tokens of the words that begin at `start` or later."""
         line, size = self._line, len(self._line)
         table = self._table
-        rules_of, short_rules_of, inner_search = table.heads.get, table.short.get, table.inner.search
-        behind_of, far = table.behind.get, table.far
+        rules_of, short_rules_of, inner_search = table.by_prefix.get, table.short.get, table.inner.search
+        preceding_of, far = table.by_preceding.get, table.far
         spans: list[Span] = []
         done = last = inner = solid = -1  # ends of the last token and word; the next inner beginning; the next long run
         solids = b""
@@ -99,7 +99,7 @@ class Words:
             found = None
             if not is_plain:
                 if before in _BEHIND:
-                    for least, text, back, rule in behind_of(line[begin - 2 : begin], ()):
+                    for least, text, back, rule in preceding_of(line[begin - 2 : begin], ()):
                         if end - begin >= least and line.endswith(text, 0, begin) and begin - back >= max(done, 0):
                             match = rule.match(line, begin - back)
                             if match is not None:
@@ -123,13 +123,13 @@ class Words:
                 elif before in _COLOURS:
                     colour = _COLOUR.match(line, begin)
                     if colour is not None:
-                        found = self._headed(colour.end())
+                        found = self._prefixed(colour.end())
                 elif before == _BLANK and line[begin - 2] == _BLANK:  # an indented line, perhaps
                     if last < begin - _NEAR:
                         found = self._broken(begin)
                     is_plain = begin > _INDENT and line[begin - _INDENT : begin].rstrip()[-1:] not in _BEFORE_INDENT
             if found is None:
-                rules = (rules_of if end - begin >= LEAST_HEADED else short_rules_of)(line[begin : begin + 3])
+                rules = (rules_of if end - begin >= LEAST_PREFIXED else short_rules_of)(line[begin : begin + 3])
                 if rules is not None:
                     for rule in rules:
                         match = rule.match(line, begin)
@@ -143,7 +143,7 @@ class Words:
                         match = inner_search(line, begin)
                         inner = size if match is None else match.start() + 1
                     if inner < end and found is None and not _is_uuid(line, begin, end):
-                        found = self._headed(inner)
+                        found = self._prefixed(inner)
                     if solid < begin:
                         solids = solids or line.translate(_SOLID)
                         solid = solids.find(_SOLID_RUN, begin)
@@ -174,11 +174,11 @@ class Words:
         return spans
 
     def _begun_before(self, begin: int, end: int, before: int, last: int) -> Span | None:
-        """A token whose beginning stands further before the word, or is cut off by a byte of base64."""
+        """Return a token that begins further before the word, or whose prefix is separated by a byte of base64."""
         line = self._line
         if before in b"/+" and last < begin - 1:  # base64, and the token may begin before the word
             first = self._classes.rfind(b" ", max(self._done, begin - LEAST_WORD - 1), begin - 1) + 1
-            found = self._headed(first) if first > 0 else None
+            found = self._prefixed(first) if first > 0 else None
             if found is not None:
                 return found
         if end - begin >= _FAR_FROM:
@@ -189,21 +189,21 @@ class Words:
                     return found
         return None
 
-    def _headed(self, at: int) -> Span | None:
-        """The token whose prefix stands at `at`."""
+    def _prefixed(self, at: int) -> Span | None:
+        """Return the token whose prefix is at `at`."""
         line = self._line
-        for rule in self._table.heads.get(line[at : at + 3], ()):
+        for rule in self._table.by_prefix.get(line[at : at + 3], ()):
             match = rule.match(line, at)
             if match is not None:
                 return at, match.end(), rule.rule.id
         return None
 
     def _joined_at(self, at: int, end: int) -> Span | None:
-        """The token whose prefix stands at `at`, and whose line ends at `end`: it may go on in the next."""
+        """Return the token whose prefix is at `at` and whose line ends at `end`: it may continue in the next line."""
         line = self._line
         if not self._joins or not _BREAK.match(line, end):
             return None
-        for head, rule in self._table.beginnings.get(line[at : at + 3], ()):
+        for head, rule in self._table.prefixes.get(line[at : at + 3], ()):
             if line.startswith(head, at):
                 self._joins -= 1
                 found = _match_joined(rule, line, at)
@@ -212,7 +212,7 @@ class Words:
         return None
 
     def _broken(self, begin: int) -> Span | None:
-        """The token that began as a short word at the end of the line before this word's."""
+        """Return the token that began as a short word at the end of the line before this word's line."""
         if not self._joins:
             return None
         line = self._line
@@ -241,7 +241,7 @@ def _is_uuid(line: bytes, begin: int, end: int) -> bool:
 
 
 def _match_joined(rule: Rule, line: bytes, at: int) -> Span | None:
-    """A token that goes on in the next lines."""
+    """Match a token that continues in the next lines."""
     window = line[at : at + _WINDOW]
     found = match_rule(rule, _BREAK.sub(b"", window, _LINES), 0)
     if found is None:
@@ -255,7 +255,7 @@ def _match_joined(rule: Rule, line: bytes, at: int) -> Span | None:
 
 
 def _lengthened(line: bytes, found: Span) -> Span:
-    """A long token that ends where its line ends goes on in the next, if that looks like it."""
+    """Extend a long token that ends where its line ends by the next line, if that looks like more of it."""
     begin, end, rule = found
     while (more := _MORE.match(line, end)) is not None:
         end = more.end()
