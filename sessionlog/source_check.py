@@ -318,7 +318,7 @@ class SourceCheck:
     def _book(self, log: str, *scans: LogScan) -> Book:
         book = Book(self._prices)
         for scan in scans:
-            self._call("adding up what a scan gave", lambda one=scan: book.take(one), log)  # type: ignore[misc]
+            self._call("adding up what a scan gave", lambda one=scan: book.add_scan(one), log)  # type: ignore[misc]
         return book
 
 

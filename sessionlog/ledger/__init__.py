@@ -1,1 +1,1 @@
-"""The book: SQLite of usage records; every report is a query over it."""
+"""The ledger: usage records in SQLite; every report is a query over it."""

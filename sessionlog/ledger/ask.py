@@ -1,7 +1,8 @@
-"""Ask: a question put to the right book, which is up to date or notes that it is not.
+"""Ask: run a query on the right ledger, which is up to date or notes that it is not.
 
-Without paths that is the ledger's file, brought up to date first; paths are scanned into a book in memory, for they are
-asked about alone. Whatever is wrong with the file, the logs answer: a report is never lost for the ledger.
+Without paths that is the ledger's file, brought up to date first. Paths are scanned into a ledger in memory, which
+holds nothing else. If the file cannot be used, all logs are scanned into memory instead: a broken ledger costs no
+report.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.scanning import source_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import open_ledger
-from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, at_once, scan_here, sync
+from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, scan_here, sync, without_waiting
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
 
@@ -39,14 +40,14 @@ BUSY = "another sessionlog is reading new logs into the ledger: these are the nu
 
 
 class Where(Struct, frozen=True, kw_only=True):
-    """Where the answer to a question is.
+    """Which logs a query is about, and where their records are.
 
     Attributes:
         paths: Files and folders; None for all places where logs may be.
-        ledger: The ledger's file; None for a book in memory.
-        env: The environment, which says where agents write; the process's when None.
-        live: Leave out what is only remembered.
-        scanner: Who scans.
+        ledger: The ledger's file; None for a ledger in memory.
+        env: The environment, which gives the folders of agents; the process's when None.
+        live: Leave out logs that no longer exist.
+        scanner: The function that scans jobs.
         progress: Called after every log.
     """
 
@@ -59,7 +60,7 @@ class Where(Struct, frozen=True, kw_only=True):
 
 
 def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
-    """Put a question to the book that knows; what could not be done is in the book's `notes`."""
+    """Return what `question` returns for the ledger of `where`; the ledger's `notes` name what went wrong."""
     note = ""
     if where.ledger is not None and where.paths is None:
         try:
@@ -67,12 +68,12 @@ def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
         except LedgerUnusable as error:
             note = f"the ledger is not used: {error}"
         except sqlite3.DatabaseError as error:
-            note = f"the ledger is damaged: {where.ledger}: {error}; `sessionlog ledger verify` says more"
+            note = f"the ledger is damaged: {where.ledger}: {error}; `sessionlog ledger verify` shows more"
         except SessionLogError:
             raise
-        except Exception as error:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again below
+        except Exception as error:  # noqa: BLE001 - a damaged row can raise anything; a bug of ours raises again below
             kind = type(error).__name__
-            note = f"the ledger is not used: {where.ledger}: {kind}: {error}; `sessionlog ledger verify` says more"
+            note = f"the ledger is not used: {where.ledger}: {kind}: {error}; `sessionlog ledger verify` shows more"
     book = load_book(where.paths, prices, env=where.env, scanner=where.scanner, progress=where.progress)
     book.notes += [note] if note else []
     try:
@@ -89,16 +90,16 @@ def load_book(
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
 ) -> Book:
-    """Scan the logs under `paths`, or of every agent on this machine, into a book in memory.
+    """Scan the logs under `paths`, or of every agent on this machine, into a ledger in memory.
 
     Args:
         paths: Files and folders; None for all places where logs may be.
-        prices: What has no recorded cost is estimated with.
-        env: The environment, which says where agents write; the process's when None.
-        scanner: Who scans.
+        prices: Responses without a recorded cost are estimated at these.
+        env: The environment, which gives the folders of agents; the process's when None.
+        scanner: The function that scans jobs.
         progress: Called after every log.
     """
-    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - see `_read_all`
+    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - 5 ms, which logs that only grow save
     from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
 
     book = Book(prices)
@@ -133,12 +134,13 @@ def refresh(
     progress: Progress | None = None,
     trusting: bool = True,
 ) -> Synced | None:
-    """Bring a ledger up to date with all logs of this machine; if another process does, go on and note it.
+    """Bring a ledger up to date with all logs of this machine; return None if nothing was done.
 
-    With `trusting` nothing is listed while all that was looked at last time is as it was. None: nothing was done.
+    While another process writes to the ledger, only a note is added. With `trusting` logs are listed only if a folder
+    or variable has changed since the last sync (see `freshness`).
 
     Raises:
-        LedgerUnusable: Another process fills it for the first time: nothing in it is a number yet.
+        LedgerUnusable: Another process is reading logs into it for the first time: it has no numbers yet.
     """
     env = os.environ if env is None else env
     changed = None
@@ -164,7 +166,7 @@ def refresh(
 def read_changed(path: str, changed: Sequence[ChangedLog]) -> sqlite3.Connection | None:
     """Read logs that have changed into the ledger at a path, priced by the shipped list; return it open for reading.
 
-    None if another process is writing, or prices it otherwise.
+    None if another process is writing, or the ledger has other prices.
     """
     book = open_ledger(path, PriceBook.load())
     try:
@@ -182,26 +184,26 @@ def read_changed(path: str, changed: Sequence[ChangedLog]) -> sqlite3.Connection
 
 
 def _read_again(book: Book, changed: Sequence[ChangedLog], scanner: Scanner, progress: Progress | None) -> Synced:
-    """Read the logs that have changed where no other can be new: none are listed, and only their sources imported."""
+    """Read the logs that have changed, where no log can be new: nothing is listed, and only their sources imported."""
     listed = [Log(source=source_of(source), path=path_of(path)) for path, source in changed]
     return sync(book, listed, scanner=scanner, progress=progress, places=None)
 
 
 def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
-    """List all logs of this machine, read what has changed, and write down what was looked at."""
+    """List all logs of this machine, read those that have changed, and store a snapshot of folders and variables."""
     from sessionlog.sources.discover import discover  # noqa: PLC0415 - 5 ms, which logs that only grow save
     from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
 
     connection = book.connection
     watched, sources = RecordingEnv(env), all_sources()
     snapshot = Snapshot(watched, sources)
-    with at_once(connection):
-        book.reprice(book.prices)  # first: whatever ends this early, one book has one price list
+    with without_waiting(connection):
+        book.reprice(book.prices)  # first: even if this is interrupted, a ledger has one price list
     listed: list[Log | Problem] = []
     places = [place for source in sources for place in source.locate(watched)]
     found = _kept(discover(watched, sources), listed)
     synced = sync(book, found, scanner=scanner, progress=progress, places=places)
-    with suppress(LedgerBusy), at_once(connection):  # all logs are in; where they were is written down another time
+    with suppress(LedgerBusy), without_waiting(connection):  # all logs are in; the snapshot can be stored another time
         connection.execute("BEGIN IMMEDIATE")
         try:
             if synced.failed:
@@ -217,7 +219,7 @@ def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Pr
 
 
 def _kept(found: Iterable[Log | Problem], kept: list[Log | Problem]) -> Iterator[Log | Problem]:
-    """Yield what is found, and keep it."""
+    """Yield what is found, and append it to `kept`."""
     for item in found:
         kept.append(item)
         yield item

@@ -1,7 +1,7 @@
-"""Book: the ledger open for reports, in memory or in a file; every report is a query over it.
+"""Book: an open ledger, in memory or in a file; every report is a query over it.
 
-Estimates are made when a response is entered, at the prices of its own date: tiers depend on the single request. Which
-copies count is decided then, too (see `reconcile`), so that reports are plain sums.
+Each response is priced when it is inserted, at the prices of its own date, because tiers depend on the single request.
+Which copies count is decided then, too (see `reconcile`), so that reports are plain sums.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _CACHE_KB = 16_384
 
 
 class Book(ReadBook):
-    """Sessions, records and tool calls in SQLite, priced as they enter.
+    """Sessions, records and tool calls in SQLite, priced as they are inserted.
 
     Attributes:
-        prices: What estimates are made with.
+        prices: The prices of estimates.
     """
 
     def __init__(self, prices: PriceBook, connection: sqlite3.Connection | None = None) -> None:
-        """Open an empty book in memory, or the one that a connection leads to."""
+        """Open an empty ledger in memory, or the one of a connection."""
         super().__init__(connection or open_in_memory())
         self.prices = prices
         self._found = Problems()
@@ -45,31 +45,31 @@ class Book(ReadBook):
 
     @property
     def problem_count(self) -> int:
-        """All findings about the logs that are there."""
+        """The number of problems of logs that exist."""
         return super().problem_count + self._found.count
 
     @property
     def problems(self) -> list[Problem]:
-        """The first of them by name, at most a hundred."""
+        """The first of these problems, at most a hundred."""
         return [*self._found.first, *super().problems][:MOST_NAMED]
 
     @property
     def unlisted(self) -> tuple[Problem, ...]:
-        """The first findings that belong to no log: what could not be listed, or read."""
+        """The first problems that belong to no log: places that could not be listed, or logs that could not be read."""
         return self._found.first
 
     @property
     def priced_from(self) -> str:
-        """Which prices estimates come from, for a footer."""
+        """The price list of estimates and its date, for a footer."""
         return self.prices.version
 
-    def take(self, scan: LogScan) -> None:
-        """Enter what a scan of one log gave, or more of a log that is known."""
+    def add_scan(self, scan: LogScan) -> None:
+        """Insert the result of a scan of one log, or of what was appended to a log that is known."""
         path = scan.sessions[0].path if scan.sessions else ""
-        self.enter(path, to_rows(scan, self.prices), source=scan.sessions[0].source if scan.sessions else "")
+        self.add_rows(path, to_rows(scan, self.prices), source=scan.sessions[0].source if scan.sessions else "")
 
-    def enter(self, path: str, scan: LogRows, *, source: str) -> None:
-        """Enter the rows of a log that is looked at once."""
+    def add_rows(self, path: str, scan: LogRows, *, source: str) -> None:
+        """Insert the rows of a log without its identity, so that the next sync reads it from the start."""
         writer = self._writer()
         path = storable(path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
@@ -81,7 +81,7 @@ class Book(ReadBook):
                 "UPDATE files SET problems = problems * ? + ?, named = ? WHERE id = ?",
                 (not scan.full_rescan, scan.problems.count, named, file_id),
             )
-        writer.enter(file_id, scan, anew=row is None or scan.full_rescan)
+        writer.insert(file_id, scan, from_start=row is None or scan.full_rescan)
 
     def _writer(self) -> Writer:
         if self._waiting is None:
@@ -90,14 +90,14 @@ class Book(ReadBook):
         return self._waiting
 
     def reconcile(self) -> None:
-        """Decide what counts of what was taken; queries do it, too."""
+        """Decide which of the inserted rows count, and commit; queries do this first, too."""
         if self._waiting is not None:
             writer, self._waiting = self._waiting, None
             writer.reconcile()
             self.commit()
 
     def reconcile_all(self) -> None:
-        """Compute all that is derived anew, costs included if they are of this book's prices."""
+        """Recompute everything that is derived; costs only if the ledger was priced with `prices`."""
         if self.meta("prices") == self.prices.fingerprint:
             self._writer().reprice()
         else:
@@ -109,7 +109,7 @@ class Book(ReadBook):
         self.connection.execute("COMMIT")
 
     def copy(self) -> Book:
-        """Return a copy in memory, for questions about what is not so: other prices, other logs."""
+        """Return a copy in memory, which can be changed: for queries with other prices, or without some logs."""
         self.reconcile()
         connection = open_in_memory()
         self.connection.backup(connection)
@@ -119,7 +119,7 @@ class Book(ReadBook):
         return copied
 
     def reprice(self, prices: PriceBook) -> None:
-        """Estimate everything anew, unless that is what was done last."""
+        """Estimate all responses at these prices, unless the ledger has them already."""
         self.prices = prices
         before = self.meta("prices")
         if before != prices.fingerprint:
@@ -135,7 +135,7 @@ class Book(ReadBook):
                 self.commit()
 
     def forget(self, file_ids: Iterable[int]) -> int:
-        """Take logs and all that they gave out of the ledger; return how many there were."""
+        """Delete logs, and everything that was read from them; return how many there were."""
         ids = list(file_ids)
         for file_id in ids:
             self._writer().drop(file_id)
@@ -144,7 +144,7 @@ class Book(ReadBook):
         return len(ids)
 
     def missing(self, *why: int) -> list[int]:
-        """Return the logs that are missing for one of these reasons (see `sync`)."""
+        """Return the ids of logs that are missing for one of these reasons (see `schema.GONE`)."""
         marks = ", ".join("?" * len(why))
         self.reconcile()
         rows = self.connection.execute(f"SELECT id FROM files WHERE missing IN ({marks})", why)  # noqa: S608 - question marks
@@ -155,7 +155,7 @@ class Book(ReadBook):
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def note(self, problems: Problems) -> None:
-        """Keep a finding that belongs to no log: all of them as a number, the first by name."""
+        """Add problems that belong to no log: all are counted, the first are kept."""
         first = (*self._found.first, *problems.first)
         self._found = Problems(count=self._found.count + problems.count, first=first[:MOST_NAMED])
 
@@ -170,7 +170,7 @@ class Book(ReadBook):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """All queries inside see the book as it is now, whatever another process writes meanwhile."""
+        """Run the queries inside in one transaction: they do not see what another process writes meanwhile."""
         self.reconcile()
         self.connection.execute("BEGIN")
         try:
@@ -179,7 +179,7 @@ class Book(ReadBook):
             self.connection.execute("ROLLBACK")
 
     def detach(self) -> sqlite3.Connection:
-        """Return the connection, which is the caller's to close from now on."""
+        """Return the connection, which the caller has to close from now on."""
         connection = self.connection
         del self.connection
         return connection
@@ -187,12 +187,12 @@ class Book(ReadBook):
     def __del__(self) -> None:
         try:  # noqa: SIM105 - at exit even `suppress` may be gone
             self.connection.close()
-        except Exception:  # noqa: BLE001, S110 - it could not be made, or is another thread's: SQLite closes it
+        except Exception:  # noqa: BLE001, S110 - it was never opened, or is another thread's: SQLite closes it
             pass
 
 
 def open_in_memory() -> sqlite3.Connection:
-    """Open an empty database that is forgotten when it is closed: what is more than its cache is in a nameless file."""
+    """Open an empty database that is deleted when it is closed; what exceeds its cache is in a file without a name."""
     connection = sqlite3.connect("", isolation_level=None)
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
     connection.execute("PRAGMA journal_mode = MEMORY")
@@ -201,7 +201,7 @@ def open_in_memory() -> sqlite3.Connection:
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
-    """Make an empty book of a connection's empty database."""
+    """Create the ledger's tables in an empty database."""
     connection.executescript(
         f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT"
     )

@@ -1,8 +1,8 @@
-"""Cached: the shortest way to ask a ledger.
+"""Cached: the cached path of queries.
 
-While nothing has changed since the last sync the ledger's file is all that an answer needs: no logs are listed, no
-prices are loaded, nothing is written. While an agent is working a log or two have grown: these are read, with the
-modules of their sources alone. Everything else is left to `ask`.
+While nothing has changed since the last sync, a query needs only the ledger's file: no logs are listed, no prices are
+loaded, nothing is written. While an agent works, a few logs have grown: these are read, and only the modules of their
+sources are imported. All other cases are left to `ask`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 _FEW = 20
-"""Changed logs that are read without asking whether several processes would be faster."""
+"""Changed logs up to which one process reads them."""
 
 
 def open_up_to_date(path: str, env: Mapping[str, str]) -> sqlite3.Connection | None:
     """Return the ledger at a path, up to date and open for reading in one transaction.
 
-    Where a few logs have grown they are read first. None if logs have to be listed, or anything is odd: then `ask`
-    decides what to do, and notes it.
+    If a few logs have grown, they are read first. None if logs have to be listed, or the ledger cannot be used: `ask`
+    handles these cases.
     """
     found = open_current(path, env, most=_FEW)
     if found is None:
@@ -36,13 +36,13 @@ def open_up_to_date(path: str, env: Mapping[str, str]) -> sqlite3.Connection | N
     if not changed:
         return connection
     connection.close()
-    from sessionlog.ledger.ask import read_changed  # noqa: PLC0415 - what scans and prices, which only news need
+    from sessionlog.ledger.ask import read_changed  # noqa: PLC0415 - scanning and pricing, which an unchanged log saves
 
     return read_changed(path, changed)
 
 
 def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:
-    """Put a question to a ledger that can be brought up to date without listing logs; None if it cannot."""
+    """Run a query on a ledger that can be brought up to date without listing logs; None if it cannot."""
     try:
         connection = open_up_to_date(path, env)
         if connection is None:

@@ -1,7 +1,7 @@
-"""Checksums of what the ledger keeps of logs that are gone: these rows never change, and no log can prove them.
+"""Checksums of the rows of logs that are gone: these rows never change, and no log is left to compare them with.
 
-What is kept of a log that is there is proved by reading the log again. What is derived (which copies count, costs,
-totals) is proved by deriving it again, so it is no part of a checksum.
+Rows of an existing log are verified by reading the log again. Derived values (which copies count, costs, totals) are
+verified by deriving them again, so checksums do not include them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ROWS = (
 
 
 def checksum_of(connection: sqlite3.Connection, file_id: int) -> str:
-    """Return the checksum of all that is kept of a log."""
+    """Return the checksum of all rows of a log."""
     hashed = blake2b(digest_size=16)
     for sql in _ROWS:
         for row in connection.execute(sql, (file_id,)):
@@ -43,7 +43,7 @@ def checksum_of(connection: sqlite3.Connection, file_id: int) -> str:
 
 
 def write_checksums(connection: sqlite3.Connection) -> None:
-    """Give every log that is gone its checksum, in the caller's transaction; take those of logs that are back."""
+    """Store a checksum for every log that is gone and delete those of logs that are back; the caller commits."""
     connection.execute("UPDATE files SET checksum = '' WHERE NOT missing AND checksum <> ''")
     gone = connection.execute("SELECT id FROM files WHERE missing AND checksum = ''").fetchall()
     rows = [(checksum_of(connection, file_id), file_id) for (file_id,) in gone]
@@ -51,6 +51,6 @@ def write_checksums(connection: sqlite3.Connection) -> None:
 
 
 def find_changed(connection: sqlite3.Connection) -> list[str]:
-    """Return the paths of logs that are gone and of which something else is kept than there was."""
+    """Return the paths of logs that are gone and whose rows do not match their checksum."""
     gone = connection.execute("SELECT id, path, checksum FROM files WHERE missing ORDER BY path").fetchall()
     return [path_of(path) for file_id, path, checksum in gone if checksum_of(connection, file_id) != checksum]

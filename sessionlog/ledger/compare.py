@@ -1,4 +1,4 @@
-"""Compare: what two books hold of the same logs, session by session, and what a book derives against the same anew."""
+"""Compare: two ledgers of the same logs, session by session, and a ledger's derived values with recomputed ones."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _NAME = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One number, or name, that should be another.
+    """A value of the ledger that is wrong.
 
     Attributes:
         source: The session's source.
         session: Its id.
-        column: What differs.
-        ledger: The ledger's value; None for nothing.
-        logs: What it should say: what the logs give, or what is computed anew.
+        column: The column that differs.
+        ledger: The ledger's value; None for no value.
+        logs: The expected value, from the logs or recomputed.
     """
 
     source: str
@@ -62,12 +62,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What a comparison of two books found.
+    """The result of comparing two ledgers.
 
     Attributes:
         differences: By session and column.
         compared: Sessions compared.
-        writing: Sessions that differ, but whose logs were written to between the two looks at them.
+        writing: Sessions that differ, but whose logs were written to between the two scans.
     """
 
     differences: tuple[Difference, ...]
@@ -76,7 +76,7 @@ class Comparison:
 
 
 def compare_books(kept: Book, scanned: Book) -> Comparison:
-    """Compare a ledger with a scan of the logs that are there."""
+    """Compare a ledger with a scan of the logs that exist."""
     ours, theirs = _values_of(kept), _values_of(scanned)
     changed = _changed(kept, scanned)
     found: list[Difference] = []
@@ -122,7 +122,7 @@ def _unequal(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterable[tup
 
 
 def _changed(kept: Book, scanned: Book) -> set[Name]:
-    """Sessions of logs that looked different to the one and to the other, or may change without showing it."""
+    """Sessions of logs with another state in one ledger than in the other, or whose state may not show a change."""
     looks: dict[Any, set[Row]] = defaultdict(set)
     names: dict[Any, set[Name]] = defaultdict(set)
     unreadable = {path for book in (kept, scanned) for (path,) in book.query(_UNREADABLE, {})}
@@ -142,7 +142,7 @@ _UNREADABLE = f"SELECT path FROM files WHERE missing = {UNREADABLE}"  # noqa: S6
 
 
 def compare_derived(book: Book) -> list[Difference]:
-    """Compute anew, in the book, all that is derived, and return what was not what it should be."""
+    """Recompute all derived values in the ledger, and return those that were wrong."""
     before = _derived(book)
     book.reconcile_all()
     after = _derived(book)
@@ -155,12 +155,12 @@ def compare_derived(book: Book) -> list[Difference]:
                 source, session = names.get(key[0], ("", f"number {key[0]}"))
                 found += [
                     Difference(source=source, session=session, column=f"{kind}.{column}", ledger=ours, logs=theirs)
-                    for column, ours, theirs in _apart(was, now)
+                    for column, ours, theirs in _changed_columns(was, now)
                 ]
     return found
 
 
-def _apart(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> Iterable[tuple[str, Any, Any]]:
+def _changed_columns(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> Iterable[tuple[str, Any, Any]]:
     if was is None or now is None:
         yield "rows", int(was is not None), int(now is not None)
         return
@@ -168,22 +168,22 @@ def _apart(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> Iter
 
 
 def _derived(book: Book) -> dict[str, dict[Any, Any]]:
-    """Rows of what is derived by keys that begin with the session's number."""
+    """Derived rows by keys that begin with the session's id."""
     connection = book.connection
     derived: dict[str, dict[Any, Any]] = {"names": {}}
     for kind, count, sql in _DERIVED:
         cursor = connection.execute(sql)
         columns = [column[0] for column in cursor.description]
         derived[kind] = {
-            row[:count]: {c: _settled(c, v) for c, v in zip(columns[count:], row[count:], strict=True)}
+            row[:count]: {c: _comparable(c, v) for c, v in zip(columns[count:], row[count:], strict=True)}
             for row in cursor
         }
     derived["names"] = {key[0]: (row["source"], row["session"]) for key, row in derived["sessions"].items()}
     return derived
 
 
-def _settled(column: str, value: Any) -> Any:
-    """A value without what depends on the order of adding up."""
+def _comparable(column: str, value: Any) -> Any:
+    """A value without effects of the order in which rows were summed."""
     if column == "latencies" and isinstance(value, str):
         return "".join(sorted(value))
     return round(value, 3) if column == "generation_ms" and isinstance(value, float) else value

@@ -1,14 +1,16 @@
-"""Which copy of a response counts: each is counted once, however many logs repeat it.
+"""Copies: which copy of a response counts, so that each response counts once, however many logs repeat it.
 
-The source names a response by its key; the rules are the same for all sources and do not depend on the order in which
+The source gives each response a key; the rules are the same for all sources and do not depend on the order in which
 logs are read (the tests try every order):
 
-- Copies of one key: the higher rank wins, then the greatest output, then the greatest total. Its counts, cost and
-  speed are the record's; session, project and time are those of the earliest copy of that rank (time, then path).
-- Beside a copied or an original one of its family a record of a lower rank does not count.
-- What another known session has better does not count, where the copies of the winning rank name it.
+- Of copies with one key the one of the highest rank wins, then that with the greatest output, then the greatest total.
+  The record has its counts, cost and speed; session, project and time are those of the earliest copy of that rank
+  (time, then path).
+- Where a family has a copied or an original record, its records of a lower rank do not count.
+- A record that is superseded by another session's does not count if that session is known. A copy of the winning rank
+  has to name it.
 
-So a record may be put together from two copies: then neither counts, but a row made of both.
+If counts and place come from two copies, neither counts, but a row merged from both.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ _CALL = {name: index for index, name in enumerate(CALL)}
 
 
 class Names(NamedTuple):
-    """What numbers in rows stand for.
+    """Look-ups of the ids in rows.
 
     Attributes:
         label: Label's id → its names.
@@ -61,11 +63,11 @@ class Names(NamedTuple):
 
 
 class Winner(NamedTuple):
-    """What counts of the copies of one key.
+    """The copies of one key that count.
 
     Attributes:
         counts: The copy whose numbers count.
-        place: The copy that has where it was made; the same one most of the time.
+        place: The copy whose session, project and time count; mostly the same one.
     """
 
     counts: Row
@@ -73,11 +75,11 @@ class Winner(NamedTuple):
 
 
 def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list[Winner]:
-    """Return what counts of all copies of one family, which are rows of `responses` in the order of `RESPONSE`.
+    """Return the winners of all copies of one family, which are rows of `responses` with the columns of `RESPONSE`.
 
     Args:
         copies: The copies, in any order.
-        names: What their numbers stand for.
+        names: Look-ups of their ids.
         known: `source:session` of the sessions that are known.
     """
     found: list[Winner] = []
@@ -97,7 +99,7 @@ def _is_superseded(by: str | None, known: Collection[str]) -> bool:
 
 
 def superseding_sessions(rows: Iterable[Row], column: int) -> str | None:
-    """Return the sessions that have any of these rows and better, one a line."""
+    """Return the sessions that supersede any of these rows, one a line; None for none."""
     return "\n".join(sorted({one for row in rows if row[column] for one in row[column].split("\n")})) or None
 
 
@@ -121,8 +123,8 @@ def _winner(copies: list[Row], names: Names) -> Winner:
     return Winner(place if _weight(counts, names) == _weight(place, names) else counts, place)
 
 
-def put_together(winner: Winner, label_id: int) -> Row:
-    """Return the row that a winner of two copies is; it lives beside the copy of its place, under a number below 0."""
+def merged_row(winner: Winner, label_id: int) -> Row:
+    """Return the row merged from a winner's two copies: in the file of its place, with a negative `n`."""
     counts, place = winner
     row = list(counts)
     for index in (_FILE, _SESSION, _TIME, _ACTIVE):
@@ -134,7 +136,7 @@ def put_together(winner: Winner, label_id: int) -> Row:
 
 
 def label_of(winner: Winner, names: Names) -> Row:
-    """Return the names of a winner: who answered from the one copy, where from the other."""
+    """Return the names of a winner's label: project, branch, version and agent of `place`, the others of `counts`."""
     counted, place = names.label(winner.counts[_LABEL]), names.label(winner.place[_LABEL])
     return tuple(p if name in _OF_PLACE else c for name, p, c in zip(LABEL, place, counted, strict=True))
 
@@ -151,7 +153,7 @@ def _weight(copy: Row, names: Names) -> Row:
 
 
 def _age(copy: Row, names: Names) -> Row:
-    """The earliest is the least; of two rows of one log for the same moment the one that knows more activity."""
+    """Sort key of copies: the earliest first; of two rows of one log at the same time the one with more activity."""
     place = _names_of_place(names.label(copy[_LABEL]))
     return *_since(copy[_TIME], copy[_FILE], names), -copy[_ACTIVE], names.session(copy[_SESSION]), *place
 
@@ -161,7 +163,7 @@ def _since(time_ns: int | None, file_id: int, names: Names) -> tuple[bool, int, 
 
 
 def winning_call(copies: Iterable[Row], names: Names, known: Collection[str]) -> Row | None:
-    """Return the one of several copies of a tool call that counts: the finished one, then the earlier, or none."""
+    """Return the copy of a tool call that counts: finished before others, then the earliest; None if superseded."""
     calls = list(copies)
     if any(_is_superseded(call[_CALL["superseded_by"]], known) for call in calls):
         return None
@@ -179,6 +181,6 @@ def _call_order(call: Row, names: Names) -> Row:
 
 
 def by_column(rows: Iterable[Row], column: int) -> Iterator[tuple[int, list[Row]]]:
-    """Yield rows that come sorted by a column in groups of one value."""
+    """Group rows that are sorted by a column; yield (value, rows)."""
     for value, group in groupby(rows, key=lambda row: row[column]):
         yield value, list(group)

@@ -1,7 +1,7 @@
-"""What a response cost: what its log recorded, else what the price list of its date gives, else unknown.
+"""Costs: what a response cost, as its log recorded it, else by the price list of its date, else unknown.
 
 A label is (provider, model, model that answered, …): the names that many responses have in common, in the order of
-`schema.LABEL`. Prices are looked up once per label and day, because a log asks thousands of times about a few models.
+`schema.LABEL`. Prices are looked up once per label and day, because a log has thousands of responses of a few models.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class PricedLabels:
-    """Labels and what their responses cost.
+    """Labels, numbered, and the costs of their responses.
 
     Attributes:
-        numbers: Label → its number, in the order in which they came.
+        numbers: Label → its number, in the order of first use.
     """
 
     def __init__(self, prices: PriceBook) -> None:
@@ -32,7 +32,7 @@ class PricedLabels:
         self._spans: dict[tuple[int, int], list[Spans]] = {}
 
     def number(self, label: Label) -> int:
-        """Return the number of a label."""
+        """Return the number of a label, which is a new one on first use."""
         number = self.numbers.get(label)
         if number is None:
             number = self.numbers[label] = len(self._labels)
@@ -46,17 +46,17 @@ class PricedLabels:
     ) -> tuple[int | None, int | None, int | None]:  # fmt: skip
         """Return (recorded, estimated, saved by the cache) nano-dollars of a response.
 
-        At most one of the first two is known. What the cache saved comes from the price list, whoever says what the
-        response cost; it is None where nothing was cached.
+        At most one of the first two is known. Savings are always at list prices, even where the log recorded the cost;
+        they are None where nothing was cached.
 
         Args:
             label: The number of its label.
             usage: Its tokens.
             time_ns: When it was made.
             recorded: What the log recorded.
-            requests: How many requests it stands for.
-            failed: It is no answer.
-            priced: False if it used nothing yet.
+            requests: How many requests it sums up.
+            failed: The request failed.
+            priced: False if there is nothing to price yet.
         """
         has_cached = usage.cache_read or usage.cache_write
         if not has_cached and (recorded or not priced):
@@ -68,7 +68,7 @@ class PricedLabels:
         if recorded or not priced:
             return recorded, None, saved
         if requests and not failed and not usage.total:
-            estimate = None  # an answer that names no tokens has used some: its price is unknown, not 0
+            estimate = None  # an answer without token counts did use tokens: its cost is unknown, not 0
         if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
             return 0, None, saved
         return None, estimate, saved
@@ -76,7 +76,7 @@ class PricedLabels:
     def _by_list(
         self, label: int, usage: TokenUsage, time_ns: int | None, *, tiered: bool
     ) -> tuple[int | None, int | None]:
-        """Cost and savings at the list price of the model that answered, else of the one asked for."""
+        """Return cost and savings at the list price of the model that answered, else of the one asked for."""
         day, ns = divmod(self._prices.now_ns() if time_ns is None else time_ns, DAY_NS)
         found = self._spans.get((label, day))
         if found is None:

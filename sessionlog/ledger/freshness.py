@@ -1,8 +1,8 @@
-"""Freshness: whether a ledger still is what a sync would make of it, known without listing logs or loading sources.
+"""Freshness: whether a ledger is up to date, without listing logs or importing sources.
 
-A sync writes down the environment variables that it asked for, the folders that it went through with their mtimes, and
-the places where nothing was. While all of that is as it was no log is new or gone, and one stat shows for each log
-whether it has grown. A folder that changed a moment ago is not trusted, for a second change may not show.
+A sync stores a snapshot: the environment variables that it read, the folders that it listed with their mtimes, and the
+places that did not exist. While these are unchanged, no log is new or gone, and one stat per log shows whether it has
+grown. A folder that changed a moment ago is not trusted, because a second change may leave the same mtime.
 """
 
 from __future__ import annotations
@@ -27,17 +27,21 @@ if TYPE_CHECKING:
     """(path as stored, source's id)."""
 
 _FEW_BYTES = 16 << 20
-"""New bytes that are read without asking whether several processes would be faster."""
+"""New bytes up to which one process reads them."""
 
 _ABSENT, _UNSETTLED = -1, -2
 _HERE = f"{os.sep}$PWD"
-"""Stands for the folder we are in: where nothing is looked for in it, it may be any."""
+"""Stands for the working folder in stored paths: while nothing exists at these, any working folder is the same."""
 
 _PRICES = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "prices.json.gz")
 
 
 class RecordingEnv(dict[str, str]):
-    """An environment that remembers what it was asked for."""
+    """An environment that records which variables were read.
+
+    Attributes:
+        asked: Their names.
+    """
 
     def __init__(self, env: Mapping[str, str]) -> None:
         super().__init__(env)
@@ -64,12 +68,12 @@ def open_current(
     """Return the ledger at a path, open for reading in one transaction, and the few logs that have changed since.
 
     None if more than `most` logs have changed or one could be new or gone, if the ledger is not priced by the shipped
-    list, or if anything is odd: then `ask` knows what to do.
+    list, or if it cannot be used: `ask` handles these cases.
     """
     try:
-        from _sqlite3 import Error, connect  # noqa: PLC0415 - sqlite3 is this and 3 ms of time and date
+        from _sqlite3 import Error, connect  # noqa: PLC0415 - sqlite3 would add 3 ms for datetime
     except ImportError:
-        from sqlite3 import Error, connect  # noqa: PLC0415 - see above
+        from sqlite3 import Error, connect  # noqa: PLC0415 - callers without a ledger save it
     connection = changed = None
     try:
         if file_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
@@ -87,17 +91,17 @@ def open_current(
 
 
 def _is_shipped_list(connection: sqlite3.Connection) -> bool:
-    """Whether estimates are made by the shipped list, which is among what is watched."""
+    """Whether estimates are at the shipped list's prices; the snapshot shows when that list changes."""
     return bool(connection.execute("SELECT value FROM meta WHERE name = 'own_prices'").fetchone() == ("no",))
 
 
 def changed_logs(
     connection: sqlite3.Connection, env: Mapping[str, str], *, most: int, most_bytes: int | None = None
 ) -> list[ChangedLog] | None:
-    """Return the logs that do not look as they did at the last sync.
+    """Return the logs whose state is not that of the last sync.
 
-    None if there are more than `most` or they have more new bytes, or if a log could be new or gone: then all of them
-    have to be listed.
+    None if there are more than `most`, if they have more than `most_bytes` new bytes, or if a log could be new or gone:
+    then all logs have to be listed.
     """
     ask = connection.execute
     if ask("SELECT value FROM meta WHERE name = 'snapshot'").fetchone() != (__version__,):
@@ -105,7 +109,7 @@ def changed_logs(
     for name, value in ask("SELECT name, value FROM variables"):
         if _value(env, name) != value:
             return None
-    if any(_mtime(_in_place(path, env)) != mtime_ns for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders")):
+    if any(_mtime(_fill_pwd(path, env)) != mtime_ns for path, mtime_ns in ask("SELECT path, mtime_ns FROM folders")):
         return None
     # Several sources look for the same names, some of them in the home folder, which may be large.
     listings = ask("SELECT DISTINCT folder, prefix, names FROM listings")
@@ -123,7 +127,7 @@ def changed_logs(
             if (
                 not settled
                 or [now.st_ctime_ns, now.st_mtime_ns, now.st_size, now.st_ino, now.st_dev] != looks
-                or (beside and not _is_beside(beside))
+                or (beside and not _are_sidecars_unchanged(beside))
             ):
                 changed.append((path, source))
                 size = looks[2]
@@ -135,17 +139,17 @@ def changed_logs(
     return changed
 
 
-def _is_beside(shown: str) -> bool:
-    from sessionlog.ledger.identity import is_beside  # noqa: PLC0415 - 1 ms, which most logs save
+def _are_sidecars_unchanged(state: str) -> bool:
+    from sessionlog.ledger.identity import are_sidecars_unchanged  # noqa: PLC0415 - 1 ms, which most logs save
 
-    return is_beside(shown)
+    return are_sidecars_unchanged(state)
 
 
 class Snapshot:
-    """What a sync looks at: begun before logs are listed, so that what comes meanwhile is seen by the next one."""
+    """The folders and variables of a sync, read before logs are listed, so that the next sync sees later changes."""
 
     def __init__(self, env: RecordingEnv, sources: Sequence[Source]) -> None:
-        """Look at every folder in which a log could be new, at packages with sources and at the list of prices."""
+        """Read the mtimes of every folder in which a log could be new, of packages with sources and the price list."""
         from sessionlog.ledger.identity import SETTLED_NS, stored_path  # noqa: PLC0415 - as above
 
         self._env, self._sources = env, sources
@@ -160,10 +164,10 @@ class Snapshot:
         return _UNSETTLED if mtime_ns > self._settled_ns else mtime_ns
 
     def write(self, connection: sqlite3.Connection, listed: Sequence[Log | Problem]) -> None:
-        """Write down what was looked at, now that these logs were found there."""
+        """Store the snapshot, without the logs that were found: `files` has their states."""
         from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
 
-        if any(hasattr(item, "kind") for item in listed):  # what could not be listed is named every time
+        if any(hasattr(item, "kind") for item in listed):  # a place that cannot be listed is reported every time
             connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
             return
         logs = {item.path for item in listed}
@@ -171,11 +175,11 @@ class Snapshot:
         mtimes = {path: mtime_ns for path, mtime_ns in self._mtimes.items() if path not in logs}
         mtimes |= {path: self._mtime(path) for path in odd}
         folders = {stored_path(path): mtime_ns for path, mtime_ns in mtimes.items()}
-        here, asked = _here(self._env, self._sources), self._env.asked
-        if here is not None:
+        absent, asked = _absent_in_pwd(self._env, self._sources), self._env.asked
+        if absent is not None:
             asked = asked - {"PWD"}
-            for template in here:
-                folders.pop(_in_place(template, self._env), None)
+            for template in absent:
+                folders.pop(_fill_pwd(template, self._env), None)
                 folders[template] = _ABSENT
         values = [(name, _value(self._env, name)) for name in sorted(asked)]
         tables = ("variables", values), ("folders", list(folders.items())), ("listings", self._listings)
@@ -188,7 +192,7 @@ class Snapshot:
 
 
 def _folders(env: RecordingEnv, sources: Sequence[Source]) -> Iterator[str]:
-    """All folders in which a log could be new (places that are logs, too), packages with sources, and the prices."""
+    """Yield all folders in which a log could be new (also places that are logs), package folders and the price list."""
     for source in sources:
         for place in source.locate(env):
             yield place
@@ -198,25 +202,25 @@ def _folders(env: RecordingEnv, sources: Sequence[Source]) -> Iterator[str]:
     yield _PRICES
 
 
-def _here(env: RecordingEnv, sources: Sequence[Source]) -> list[str] | None:
-    """The places that depend on the folder we are in, if nothing is there; None if it matters which folder that is."""
+def _absent_in_pwd(env: RecordingEnv, sources: Sequence[Source]) -> list[str] | None:
+    """The places that depend on the working folder, if none of them exists; None if one does, or that is unknown."""
     if not os.path.isabs(env.get("PWD", "") or ""):
         return None
     now = {place for source in sources for place in source.locate(env)}
     elsewhere = {place for source in sources for place in source.locate({**env, "PWD": _HERE})}
     places = sorted(elsewhere - now)
-    if {_in_place(place, env) for place in places} != now - elsewhere:
+    if {_fill_pwd(place, env) for place in places} != now - elsewhere:
         return None
-    return places if all(_mtime(_in_place(place, env)) == _ABSENT for place in places) else None
+    return places if all(_mtime(_fill_pwd(place, env)) == _ABSENT for place in places) else None
 
 
-def _in_place(path: Any, env: Mapping[str, str]) -> Any:
-    """A path as text or bytes, with the folder we are in put in."""
+def _fill_pwd(path: Any, env: Mapping[str, str]) -> Any:
+    """A path, text or bytes, with the working folder in place of `_HERE`."""
     return env.get("PWD", "") + path[len(_HERE) :] if isinstance(path, str) and path.startswith(_HERE) else path
 
 
 def _value(env: Mapping[str, str], name: str) -> str | bytes | None:
-    value = env[name] if name in env else None  # noqa: SIM401 - `get` of an environment that is `RecordingEnv` is a question
+    value = env[name] if name in env else None  # noqa: SIM401 - `get` of a `RecordingEnv` may differ from its items
     if value is None or value.isascii():
         return value
     from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
@@ -232,7 +236,7 @@ def _mtime(path: str | bytes) -> int:
 
 
 def _names(folder: str | bytes, prefix: str) -> str:
-    """What is in a folder under a name that begins so."""
+    """Return the names in a folder that begin with a prefix, sorted, as one text; "" if it cannot be listed."""
     try:
         names = os.listdir(os.fsdecode(folder))
         return "/".join(sorted(ascii(name) for name in names if name.startswith(prefix)))

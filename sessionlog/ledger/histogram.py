@@ -1,7 +1,7 @@
-"""Latencies as buckets: one integer per record, sums that add, percentiles within 2 %.
+"""Histogram: latencies as buckets, one integer per record; histograms can be added, percentiles are within 2 %.
 
-bucket = floor(log(ms) / log 1.02); a bucket's value is its geometric middle. Counts per bucket add associatively and
-commutatively, with no counts as the empty element.
+bucket = floor(log(ms) / log 1.02); a bucket's value is its geometric mean. Adding counts per bucket is associative and
+commutative; the empty histogram is the neutral element.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOWEST = -700
-"""The bucket of a microsecond; nothing that is measured is shorter."""
+"""The bucket of a microsecond; no measured latency is shorter."""
 
 
 _FEW = 10_000
 
 
 def counts_of(latencies: str | None) -> Mapping[int, int]:
-    """Return bucket → count of a histogram as text, as `cells` keep it: joined texts are sums."""
+    """Return bucket → count of a histogram stored as text (see `schema`); concatenated texts are sums."""
     text = latencies or ""
     if len(text) < _FEW:
         return {ord(letter) - LETTER: text.count(letter) for letter in set(text)}

@@ -1,9 +1,9 @@
-"""Identity: what a log looks like from outside, so that an unchanged one costs one stat.
+"""Identity: the state of a log's files, so that checking an unchanged log costs one stat.
 
-Device, inode, size, mtime and ctime, and the same of what is read beside it (a database's write-ahead log, a
-description file). The mtime can be set by anybody and an inode is used again, but the ctime cannot be set. A log that
-is a folder of small files is known by all of them. What was written a moment ago is not settled: it may change within
-one tick of the clock, and its last line may be in the writing.
+It has device, inode, size, mtime and ctime of the log, and the states of its sidecars (a database's write-ahead log, a
+description file). A program can set an mtime, and inodes are reused, but nothing can set a ctime. A folder of small
+files has the states of all of them. A log written a moment ago is not settled: it may change again within one tick of
+the clock, and its last line may be unfinished.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ SETTLED_NS = 2_100_000_000
 """Clocks of file systems tick coarsely, on FAT every two seconds."""
 
 Identity = tuple[int, int, int, int, int, str]
-"""(device, inode, size, mtime_ns, ctime_ns, what is beside)."""
+"""(device, inode, size, mtime_ns, ctime_ns, states of the sidecars)."""
 
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
 def identify(path: str, beside: Iterable[str] = ()) -> Identity | None:
-    """Return what a log looks like now, None if it is not there."""
+    """Return the identity of a log with these sidecars; None if it does not exist."""
     status = _status(path)
     if status is None:
         return None
-    shown = _beside(path, beside)
+    state = _sidecar_states(path, beside)
     size, mtime_ns = status.st_size, status.st_mtime_ns
     if stat.S_ISDIR(status.st_mode):
         size, mtime_ns, inside = _folder(path)
-        shown = f"{inside};{shown}"
-    return status.st_dev, status.st_ino, size, mtime_ns, status.st_ctime_ns, shown
+        state = f"{inside};{state}"
+    return status.st_dev, status.st_ino, size, mtime_ns, status.st_ctime_ns, state
 
 
 def _status(path: str) -> os.stat_result | None:
-    """The state of the file a path names, without the 1 ms that `files` costs the shortest report."""
+    """As `files.stat_path`, without the 1 ms that importing `files` would add to the shortest report."""
     try:
         return os.stat(path)
     except (OSError, ValueError):
         return None
 
 
-def _beside(path: str, beside: Iterable[str]) -> str:
-    """Path, size and mtime of each, absent ones too: they may come."""
+def _sidecar_states(path: str, beside: Iterable[str]) -> str:
+    """Path and state of each sidecar on a line; absent ones are included, because they may appear."""
     paths = [*beside, f"{path}-wal"] if path.endswith(_DATABASES) else list(beside)
     return "\n".join(f"{os.fsencode(one).hex()}:{_state(one)}" for one in paths)
 
@@ -56,9 +56,9 @@ def _state(path: str) -> str:
     return "-" if status is None else f"{status.st_ino}.{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}"
 
 
-def is_beside(shown: str) -> bool:
-    """Whether what was beside a log, as `identify` shown it, still looks like that."""
-    for line in shown.split("\n") if shown else ():
+def are_sidecars_unchanged(states: str) -> bool:
+    """Whether a log's sidecars have the states that an `Identity` holds; always False for a folder."""
+    for line in states.split("\n") if states else ():
         name, _, state = line.partition(":")
         if ";" in name or _state(os.fsdecode(bytes.fromhex(name))) != state:
             return False
@@ -66,7 +66,7 @@ def is_beside(shown: str) -> bool:
 
 
 def _folder(path: str) -> tuple[int, int, str]:
-    """Size and time of all that is in a folder, and a number that any change of it changes."""
+    """Return total size and latest mtime of a folder's files, and a text that changes with any of them."""
     size = newest = count = mixed = 0
     for folder, folders, names in os.walk(path):
         folders.sort()
@@ -79,7 +79,7 @@ def _folder(path: str) -> tuple[int, int, str]:
 
 
 def stored_path(path: str) -> str | bytes:
-    """A path as SQLite can hold it: names of files may be no text."""
+    """Return a path as SQLite can store it: bytes if it is not valid text."""
     try:
         path.encode()
     except UnicodeEncodeError:

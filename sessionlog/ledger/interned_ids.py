@@ -1,4 +1,4 @@
-"""Interned ids: the numbers that rows of the ledger hold in place of names. One value lives for one transaction."""
+"""Interned ids: the ids that rows of the ledger hold in place of names. An instance is valid for one transaction."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sessionlog.ledger.schema import LABEL, NAME, insert
 
 Row = tuple[Any, ...]
 SessionName = tuple[str, str, str]
-"""(source, id, place): a session's name in the world."""
+"""(source, id, place): unique for a session."""
 
-_KEPT = 8192  # numbers of sessions and files that are kept in memory
+_KEPT = 8192  # ids of sessions and files that are kept in memory
 
 _PLACEHOLDER = """INSERT INTO all_sessions (source, session, place, path, parent, part, project, harness, route, prompt,
     error, metadata, counted, archived) VALUES (?, ?, ?, '', '', 0, '', '', '', '', '', '{}', 0, 0)"""
 
 
 class _Rows:
-    """A table of rows that are the same for many: each is entered once and known by its number."""
+    """A table in which each distinct row is stored once, under an id."""
 
     def __init__(self, connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> None:
         self._connection = connection
@@ -40,7 +40,7 @@ class _Rows:
 
 
 class InternedIds:
-    """What numbers stand for, both ways; what is new is entered.
+    """Names by id and ids by name; new names are inserted.
 
     Attributes:
         label_id: A label's names, in the order of `schema.LABEL` → its number.

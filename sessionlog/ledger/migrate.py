@@ -1,4 +1,4 @@
-"""Migrate: a ledger of an older version becomes one of this version in its place, with all that only it remembers."""
+"""Migrate: bring a ledger of an older version up to this one in place; rows of logs that are gone are kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FROM_2 = (
 _FROM_3 = (
     "ALTER TABLE responses ADD COLUMN saved_nano INTEGER",
     "ALTER TABLE quarter_hours ADD COLUMN saved_nano INTEGER",
-    "UPDATE meta SET value = '' WHERE name = 'prices'",  # so everything is priced anew
+    "UPDATE meta SET value = '' WHERE name = 'prices'",  # so everything is priced again
 )
 
 
@@ -48,7 +48,7 @@ def migrate(connection: sqlite3.Connection) -> bool:
         return False
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = version_of(connection)  # another process may have done it meanwhile
+        version = version_of(connection)  # another process may have migrated it meanwhile
         for older_than, statements in ((2, _FROM_1), (3, _FROM_2), (4, _FROM_3)):
             for statement in statements if version < older_than else ():
                 connection.execute(statement)

@@ -1,7 +1,7 @@
-"""Cells: records summed per session, label and quarter hour, so that reports need not add them up again.
+"""Quarter hours: totals of records per session, label and quarter hour, so that reports need not sum single records.
 
-A cell is a sum of what counts and nothing else; days and hours of every time zone are made of whole cells. Where a
-window cuts a quarter hour, the records at its edges are summed instead (`parts`): both have the same columns.
+A total has exactly the records that count; days and hours of every time zone consist of whole quarter hours. Where a
+time window cuts a quarter hour, `parts` selects single records instead, with the same columns.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
 
 UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
-"""Of responses: what one cost is not known."""
-_TIME = f"MAX(r.time_ns, -{_MOST})"  # a hostile time must not leave 64 bits when it is rounded down
+"""A condition on responses: the cost is unknown."""
+_TIME = f"MAX(r.time_ns, -{_MOST})"  # rounding down a hostile time must not overflow 64 bits
 _QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
 
 _SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
@@ -47,7 +47,7 @@ _EDGES = f"""SELECT {_SUMS.format(time="r.time_ns")}
 
 
 OF_PARTS = "{} r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"
-"""What reports on sums ask, with what `parts` gave."""
+"""The FROM clause of reports on sums, to be filled with what `parts` returns."""
 
 
 def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None) -> None:
@@ -64,15 +64,15 @@ def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:
-    from sessionlog.ledger.storable import rows_of  # noqa: PLC0415 - json, which reports without news save
+    from sessionlog.ledger.storable import rows_of  # noqa: PLC0415 - json, which reports on unchanged logs save
 
     rows_of(connection, _FILL.format(records=records))
 
 
 def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]]:
-    """Return a table expression of all that counts from `start_ns` (inside) to `end_ns` (outside), and its parameters.
+    """Return a table expression of what counts from `start_ns` (inclusive) to `end_ns` (exclusive), and its parameters.
 
-    Its rows are cells, and single records in the quarter hours that the window cuts.
+    Its rows are totals, and single records in the quarter hours that the window cuts.
     """
     start_ns, end_ns = _within(start_ns), _within(end_ns)
     parameters: dict[str, int] = {}
@@ -106,5 +106,5 @@ def _or(time_ns: int | None) -> int:
 
 
 def _within(time_ns: int | None) -> int | None:
-    """An instant as SQLite can hold it; the calendar is wider."""
+    """Clamp an instant to 64 bits; the calendar is wider."""
     return None if time_ns is None else max(-_MOST, min(_MOST, time_ns))

@@ -1,4 +1,4 @@
-"""Reading: a ledger open for questions, which nothing is written to."""
+"""Reading: a ledger that is open for queries only."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from sessionlog.sources.record import Limit
 
 MOST_NAMED = 100
-"""Problems that are kept by name."""
+"""Problems that are kept; beyond that they are only counted."""
 
 
 class ReadBook:
-    """Sessions, records and tool calls in SQLite, open for questions.
+    """Sessions, records and tool calls in SQLite, for queries only.
 
     Attributes:
         connection: The open database.
-        unrecognised: Files that are no log of a known agent.
-        notes: Sentences for the reader of a report: what the book could not do.
+        unrecognised: Number of files that are not a log of a known agent.
+        notes: Sentences for the reader of a report about what went wrong.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -36,13 +36,13 @@ class ReadBook:
 
     @property
     def problem_count(self) -> int:
-        """All findings about the logs that are there."""
+        """The number of problems of logs that exist."""
         [(count,)] = self._ask("SELECT COALESCE(SUM(problems), 0) FROM files WHERE NOT missing")
         return int(count)
 
     @property
     def problems(self) -> list[Problem]:
-        """The first of them by name, at most a hundred."""
+        """The first of these problems, at most a hundred."""
         named: list[Problem] = []
         for (text,) in self._ask("SELECT named FROM files WHERE problems AND NOT missing ORDER BY path"):
             if len(named) >= MOST_NAMED:
@@ -52,14 +52,14 @@ class ReadBook:
 
     @property
     def priced_from(self) -> str:
-        """Which prices estimates come from, for a footer."""
+        """The price list of estimates and its date, for a footer."""
         return self.meta("priced_from") or ""
 
     @property
     def limits(self) -> dict[tuple[str, str], Limit]:
-        """(source, name) → the latest word on a rate limit.
+        """(source, name) → the latest report on a rate limit.
 
-        Of words of one moment that of the later period counts, then of more use.
+        Of reports of the same moment the one that resets later counts, then the one with more use.
         """
         from sessionlog.sources.record import Limit  # noqa: PLC0415 - few reports ask for limits
 
@@ -79,7 +79,7 @@ class ReadBook:
         return None if row is None else str(row[0])
 
     def define(self, name: str, function: Any) -> None:
-        """Make a Python function of one argument callable in queries."""
+        """Register a Python function of one argument for queries."""
         self.connection.create_function(name, 1, function, deterministic=True)
 
     def query(
@@ -97,10 +97,10 @@ class ReadBook:
         return rows_of(self.connection, sql, parameters, make)
 
     def close(self) -> None:
-        """Close the database; one in memory is forgotten."""
+        """Close the database; one in memory is deleted."""
         self.connection.close()
 
 
 def problems_of(text: str) -> list[Problem]:
-    """Return problems that were written down as JSON."""
+    """Parse problems that `problems_text` wrote."""
     return [Problem(**fields) for fields in json.loads(text)]

@@ -1,8 +1,7 @@
-"""Reconcile: after logs were inserted or dropped, decide anew what counts, for all that they touched.
+"""Reconcile: after logs were inserted or dropped, decide again which of the affected rows count.
 
-Sessions first (other logs' copies depend on which are known), then copies of responses and of tool calls, then the
-totals per quarter hour, which are sums of what counts. Everything here is computed from what the logs hold and from
-nothing else, so it may be done again at any time.
+Sessions first (copies depend on which sessions are known), then copies of responses and of tool calls, then the totals
+per quarter hour, which sum what counts. All results depend only on the rows of logs, so this can be repeated any time.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from sessionlog.ledger.copies import (
     Names,
     by_column,
     label_of,
-    put_together,
+    merged_row,
     superseding_sessions,
     winners,
     winning_call,
@@ -47,9 +46,9 @@ class Touched(Struct, kw_only=True):
     Attributes:
         whole: Everything: the ledger was empty, or all of it has changed.
         sessions: Sessions whose logs have changed.
-        families: Families with other copies now.
-        calls: Keys of calls with other copies now.
-        has_moved: Logs have come to be elsewhere, or are back: other sessions are known.
+        families: Families whose copies have changed.
+        calls: Keys of calls whose copies have changed.
+        has_moved: Logs have become `ELSEWHERE`, or are back, so that other sessions are known.
     """
 
     whole: bool = False
@@ -60,7 +59,7 @@ class Touched(Struct, kw_only=True):
 
 
 def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
-    """Put sessions, copies and totals right; inside the caller's transaction."""
+    """Update sessions, copies and totals in the caller's transaction."""
     for index in COPY_INDEXES:
         connection.execute(index)
     new_sessions = _reconcile_sessions(connection, ids, touched)
@@ -87,13 +86,13 @@ _COUNT_ALONE = (
     f"UPDATE calls SET counts = 0 WHERE counts AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
     f"UPDATE responses SET counts = 1 WHERE NOT counts AND family IS NULL AND file_id NOT IN {_ELSEWHERE}",  # noqa: S608 - as above
 )
-"""What does not depend on copies: nothing of a log that is elsewhere counts, and what can have no copies does."""
+"""Counts that do not depend on copies: rows of a log elsewhere do not count, responses without a family do."""
 
 _SUPERSEDED = "SELECT DISTINCT {} FROM {} WHERE superseded_by IS NOT NULL"
 
 
 def _has_superseded(connection: sqlite3.Connection, table: str) -> bool:
-    """Whether another session may have any row of a table, and better."""
+    """Whether another session may supersede any row of a table."""
     return bool(connection.execute(f"SELECT 1 FROM {table} WHERE superseded_by IS NOT NULL LIMIT 1").fetchone())  # noqa: S608 - names of the schema
 
 
@@ -102,7 +101,7 @@ def _known(connection: sqlite3.Connection) -> frozenset[str]:
 
 
 def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
-    """Return a condition `IN (…)` on these numbers, `IS NOT NULL` for all; one such list lives at a time."""
+    """Return a condition `IN (…)` on these ids, `IS NOT NULL` for all; it is valid until the next call."""
     if ids is None:
         return "IS NOT NULL"
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY)")
@@ -112,7 +111,7 @@ def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
 
 
 def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> bool:
-    """Write the rows of sessions that were touched; return whether other sessions are known than before."""
+    """Write the rows of touched sessions; return whether the set of known sessions may have changed."""
     chosen = choose(connection, None if touched.whole else touched.sessions)
     facts_of_logs = connection.execute(
         f"""SELECT t.session_id, t.facts, COALESCE(f.missing, 0)
@@ -135,7 +134,7 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
 
 _TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HAVING COUNT(*) > 1
     UNION SELECT {key} FROM {table} WHERE {key} {chosen} AND (superseded_by IS NOT NULL OR NOT counts)"""
-"""Keys of which one has to decide what counts: those with copies, and lone ones that do not count, or should not."""
+"""Keys to decide on: those with several copies, and single ones that do not count, or may be superseded."""
 
 
 def _reconcile_responses(
@@ -146,7 +145,7 @@ def _reconcile_responses(
     known: Collection[str],
     elsewhere: Collection[int],
 ) -> set[int]:
-    """Decide which copies count; return the sessions to which or from which anything moved."""
+    """Decide which copies count; return the sessions whose totals may change."""
     chosen = choose(connection, None if touched.whole else touched.families)
     connection.execute(f"DELETE FROM responses WHERE n < 0 AND family {chosen}")  # noqa: S608 - no values
     copies = connection.execute(
@@ -163,7 +162,7 @@ def _reconcile_responses(
             if winner.counts is winner.place:
                 kept.add(winner.place[:2])
             else:
-                derived.append(put_together(winner, ids.label_id(label_of(winner, names))))
+                derived.append(merged_row(winner, ids.label_id(label_of(winner, names))))
         moved.update(row[_SESSION] for row in group)
         flags += [(row[:2] in kept, *row[:2]) for row in group if bool(row[_COUNTS]) != (row[:2] in kept)]
     connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", flags)
@@ -193,9 +192,9 @@ def _reconcile_calls(
 
 
 def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int, first: int, first_call: int) -> None:
-    """Merge what a log gave before and gives again, from the rows `first` and `first_call` on.
+    """Merge rows of a log that repeat earlier ones of it, from the rows `first` and `first_call` on.
 
-    A response that gets more rows is given again by each scan that goes on, and so is a call that gets its result.
+    A resumed scan repeats a response that got more rows, and a call that got its result.
     """
     names = Names(ids.label, ids.name, ids.path, ids.session)
     if _has_keys(connection, "responses", file_id, first):
@@ -205,7 +204,7 @@ def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int,
 
 
 def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: int) -> bool:
-    """Whether a log gave anything from a row on that may be a repeat: else its rows before need not be looked at."""
+    """Whether any row of a log from `first` on may be a repeat; otherwise its earlier rows need not be searched."""
     sql = f"SELECT 1 FROM {table} WHERE file_id = ? AND n >= ? AND key IS NOT NULL LIMIT 1"  # noqa: S608 - names of the schema
     return connection.execute(sql, (file_id, first)).fetchone() is not None
 
@@ -221,7 +220,7 @@ def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Nam
     for _, group in by_column(again, _KEY):
         for copies in _by_rank(group):
             [winner] = winners(copies, names, ())
-            row = put_together(winner, ids.label_id(label_of(winner, names)))
+            row = merged_row(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])
             superseded_by = superseding_sessions(copies, _SUPERSEDED_BY)
             write(
@@ -262,8 +261,8 @@ def _forget(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> 
 
 
 def write(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
-    """Run a statement for many rows; numbers beyond 64 bits are bent."""
+    """Run a statement for many rows; numbers beyond 64 bits are clamped."""
     try:
         connection.executemany(statement, rows)
-    except OverflowError:  # rare enough to look at each number only then; rows that are in are entered again
+    except OverflowError:  # rare, so numbers are checked only then; rows already inserted are replaced
         connection.executemany(statement, [within_64_bits(row) for row in rows])

@@ -1,7 +1,7 @@
-"""RowSpool: the rows of a large log in a temporary file, so that no process holds all of them.
+"""RowSpool: the rows of a large log in a temporary file, so that no process holds all of them in memory.
 
-Rows are written by who scans and read once, in the same order, by who owns the ledger. Between processes of one machine
-only the file's name travels; an executor that gave no folder for such files gets the bytes.
+The process that scans writes the rows, and the process that owns the ledger reads them once, in the same order. Between
+processes of one machine only the file's name is sent; without a folder for such files the bytes are.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class RowSpool:
     """Batches of plain values: tuples, lists, numbers, texts."""
 
     def __init__(self, folder: str | None = None) -> None:
-        """Make an empty one, in a folder from which another process will take it, or in a file without a name."""
+        """Create an empty one in a folder from which another process reads it, or in a file without a name."""
         self._folder, self._path = folder, ""
         self._file: BinaryIO | None = None
         self._size = 0
-        self._more: list[bytes] = []  # what the disk had no room for
+        self._more: list[bytes] = []  # batches that could not be written to the file
         with suppress(OSError):
             self._file, self._path = files.open_temporary(folder)
 
@@ -61,7 +61,7 @@ class RowSpool:
 
 
 def _reopen(path: str, size: int, more: list[bytes]) -> RowSpool:
-    """Take over a file of another process: from now on it has no name."""
+    """Open a file of another process and unlink it."""
     spool = RowSpool.__new__(RowSpool)
     spool._folder, spool._path, spool._size, spool._more = None, "", size, more  # noqa: SLF001 - as a constructor
     spool._file = files.reopen_temporary(path)  # noqa: SLF001 - as above

@@ -1,11 +1,11 @@
-"""Rows: what a scan of one log gave, as plain tuples that are ready for the ledger's tables.
+"""Rows: the result of a scan of one log as plain tuples for the ledger's tables.
 
-Whoever scans a log also prices its responses and makes these rows, in a worker process if there are any. The process
-that owns the ledger only puts its own numbers in front of them, inserts them, and decides which copies count. Names are
-kept once and referred to by number. A response is known by two hashes that are the same on every machine: of its
-family, which all its copies share, and of its key within that.
+The process that scans a log, mostly a worker, also prices its responses and makes these rows. The process that owns the
+ledger only adds its own ids, inserts the rows, and decides which copies count. Names are stored once and referred to by
+number. A response has two hashes that are the same on every machine: of its family, which all its copies share, and of
+its key within that.
 
-Of a large log the rows come in batches, each with names of its own, and are kept in a temporary file until then.
+The rows of a large log come in batches, each with its own names, and are kept in a temporary file until then.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ class SessionRows(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: (source, session id, place).
-        facts: What the log holds of it, without records and calls, as text (see `sessions`); "" in batches behind the
-            one that it begins in.
+        facts: The session without its records and calls, as text (see `sessions`); "" in all batches but its first.
         responses: (label's number in the log, then the columns of `responses` from `family` on).
         calls: (name's number in the log, then the columns of `calls` from `key` on).
     """
@@ -65,7 +64,7 @@ class RowBatch(Struct, frozen=True, kw_only=True):
 
 
 class LogRows(Struct, frozen=True, kw_only=True):
-    """What a scan of one log gave.
+    """The result of a scan of one log.
 
     Attributes:
         source: The source's id; empty if the log has no session.
@@ -77,7 +76,7 @@ class LogRows(Struct, frozen=True, kw_only=True):
         resume: As in `LogScan`.
         replaced_count: As in `LogScan`.
         full_rescan: As in `LogScan`.
-        failed: The log could not be read at all: what is known of it stays.
+        failed: The log could not be read at all: its earlier rows stay.
         spool: The rows of a large log, in place of `sessions`, `labels` and `names`.
     """
 
@@ -104,10 +103,10 @@ class LogRows(Struct, frozen=True, kw_only=True):
 
 
 def to_rows(scan: LogScan, prices: PriceBook, *, failed: bool = False, folder: str | None = None) -> LogRows:
-    """Return what a scan gave as rows, priced; those of a large log in a temporary file, in `folder` if that is given.
+    """Return the priced rows of a scan; those of a large log are in a temporary file, in `folder` if given.
 
     Raises:
-        OSError: There can be no temporary file.
+        OSError: The temporary file cannot be made.
     """
     batch, spool = RowBatch(), None
     if _is_large(scan):
@@ -138,14 +137,14 @@ _Part = tuple[ScannedSession, Sequence[Record], Sequence[ToolUse], bool]
 
 
 def _is_large(scan: LogScan) -> bool:
-    """Whether a scan makes what it gave anew each time, because it is much."""
+    """Whether a scan holds sequences that decode their items on each access, because there are many."""
     if not isinstance(scan.sessions, tuple):
         return True
     return not all(isinstance(one.records, tuple) and isinstance(one.tools, tuple) for one in scan.sessions)
 
 
 def _in_batches(sessions: Sequence[ScannedSession]) -> Iterator[list[_Part]]:
-    """Yield the sessions in parts, of which a batch has some thousand rows."""
+    """Split the sessions into batches of at most some thousand rows."""
     parts: list[_Part] = []
     room = _BATCH
     for session in sessions:
@@ -231,7 +230,7 @@ def _calls(session: ScannedSession, calls: Sequence[ToolUse], names: dict[Row, i
 
 
 def bucket_of(ms: float) -> int | None:
-    """Return the bucket of a latency in milliseconds (see `histogram`); None for what is none."""
+    """Return the bucket of a latency in milliseconds (see `histogram`); None for a negative or infinite one."""
     if not 0 <= ms < math.inf:
         return None
     return max(LOWEST, math.floor(math.log(ms) / _WIDTH)) if ms > 0 else LOWEST

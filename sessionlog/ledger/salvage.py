@@ -1,9 +1,9 @@
-"""Salvage: what can be read of a damaged ledger, brought into a new one.
+"""Salvage: copy what can be read of a damaged ledger into a new one.
 
-Each log's rows are read from both ends, up to the damage, and inserted as if they came from a scan. Logs that are there
-are read again afterwards, so this is about those that are gone. A file whose own row is lost is known by what it says
-of its session; a label that is lost is unknown. If SQLite cannot open the file at all, nothing comes from it: that is
-what backups are for.
+Each log's rows are read from both ends, up to the damage, and inserted as if they came from a scan. Existing logs are
+read again afterwards, so this matters for logs that are gone. If a log's row in `files` is lost, its path comes from
+the facts of its session; names whose label is lost become `unknown`. If SQLite cannot open the file at all, nothing can
+be salvaged, and only a backup helps.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _CALLS = f"SELECT session_id, name_id, n, {', '.join(CALL[4:])} FROM calls"  # n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvaged:
-    """What was brought into the new ledger.
+    """What was copied into the new ledger.
 
     Attributes:
         files: Logs.
         records: Responses.
         calls: Tool calls.
-        lost: Logs of which something could not be read.
+        lost: Logs with rows that could not be read.
     """
 
     files: int = 0
@@ -48,7 +48,7 @@ class Salvaged:
 
 
 def salvage(path: str, book: Book) -> Salvaged:
-    """Bring all that can be read of a damaged file into an empty ledger; no other process has the file open."""
+    """Copy all that can be read of a damaged file into an empty ledger; no other process may have the file open."""
     with closing(sqlite3.connect(path, isolation_level=None)) as old:
         old.text_factory = lambda raw: raw.decode("utf-8", "replace")
         with suppress(sqlite3.Error):
@@ -77,7 +77,7 @@ class _Salvage:
                 continue
             path, _ = known.get(file_id) or (facts_of(scan.sessions[0].facts).path, "")
             with suppress(sqlite3.Error, ValueError, TypeError):
-                self._book.enter(path, scan, source=scan.source)
+                self._book.add_rows(path, scan, source=scan.source)
                 files += 1
                 records += sum(len(session.responses) for session in scan.sessions)
                 calls += sum(len(session.calls) for session in scan.sessions)
@@ -85,7 +85,7 @@ class _Salvage:
         return Salvaged(files=files, records=records, calls=calls, lost=lost)
 
     def _log(self, file_id: int) -> tuple[LogRows, bool]:
-        """What can be read of a log, as a scan would have given it."""
+        """Return the rows of a log that can be read, and whether these are all."""
         facts, has_facts = self._read("SELECT session_id, facts, n FROM log_sessions", "n", file_id)
         responses, has_responses = self._read(_RESPONSES, "n", file_id, "AND n >= 0")
         calls, has_calls = self._read(_CALLS, "n", file_id)
@@ -115,7 +115,7 @@ class _Salvage:
         return scan, is_whole
 
     def _read(self, sql: str, order: str, file_id: int | None = None, condition: str = "") -> tuple[list[Row], bool]:
-        """Rows from the first to the damage, and from the last back to it; and whether there was none."""
+        """Return the rows before and behind the damage, and whether there was none."""
         where = "" if file_id is None else f"WHERE file_id = {file_id} {condition}"
         rows: dict[str, Row] = {}
         for direction in ("ASC", "DESC"):
@@ -129,7 +129,7 @@ class _Salvage:
 
 
 class _Numbers:
-    """Rows that others refer to by the damaged ledger's numbers, numbered anew."""
+    """New numbers for the damaged ledger's ids of labels or names."""
 
     def __init__(self, known: dict[Any, Row], width: int) -> None:
         self._known, self._width = known, width
@@ -151,7 +151,7 @@ def _facts(text: Any) -> ScannedSession | None:
 
 
 def _session(row: Row) -> ScannedSession | None:
-    """The facts of a session from all its logs together: they replace those of a log whose own are lost."""
+    """The facts of a session from its merged row: they replace those of a log whose own are lost."""
     known = dict(zip(SESSION, row, strict=True))
     fields = {name: known[name] for name in SESSION if name in ScannedSession.__struct_fields__}
     try:

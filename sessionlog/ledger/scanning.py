@@ -1,7 +1,7 @@
-"""Scanning one log for the book: where a scan may go on, what it gave, and how the log is known again.
+"""Scanning: scan one log for the ledger, from the start or from where the last scan ended.
 
-A scan goes on from where the last one ended only if the log has grown since, is the same file, and has the same bytes
-before that place; anything doubtful is read from the start.
+A scan is resumed only if the log has grown since, is the same file, and has the same bytes before that offset;
+otherwise it is read from the start.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from sessionlog.sources.record import Problems
 from sessionlog.sources.registry import OURS, all_sources, load_source
 
 PRINT = 4096
-"""Bytes at the beginning, and as many before the end of what was read, by which a log is known."""
+"""Bytes at the start, and as many before the offset of the last scan, whose hashes identify a log."""
 
 SMALL_LOG = 64 << 10
-"""Bytes up to which a log that has grown is read whole again: that costs less than keeping where to go on."""
+"""Bytes up to which a log that has grown is read whole again: that costs less than storing the state of a scan."""
 
 GROWS_NS = 86_400 * 10**9
-"""Nanoseconds since the last write after which a log hardly ever grows: a checksum of it is not worth its time."""
+"""Nanoseconds since the last write after which a log hardly ever grows: a checksum of it would be wasted time."""
 
 _SUMMED_WHOLE = 16 << 20
 _BLOCKS = 64
@@ -46,13 +46,13 @@ class Job(Struct, frozen=True, kw_only=True):
     """A log that has to be scanned.
 
     Attributes:
-        number: Tells the jobs of a sync apart.
+        number: Identifies the job within a sync.
         source: Id of its source.
         path: The log.
-        size: Bytes to read, about.
-        resume: Where a scan may go on.
-        prefix: What the bytes before that place must be, as `Ends.prefix` returns it.
-        again: The log will be looked at again, and has to be known then.
+        size: Estimated bytes to read.
+        resume: Where a scan may be resumed.
+        prefix: The checksum of the bytes before that offset, as `Ends.prefix` returns it.
+        again: A later sync will check the log again, so its hashes are needed.
     """
 
     number: int
@@ -65,23 +65,23 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class Scanned(Struct, frozen=True, kw_only=True):
-    """What became of a job.
+    """The result of a job.
 
     Attributes:
         number: The job's.
-        rows: What the scan gave.
-        anew: The log was read from its start.
-        identity: What it looked like before it was read; None if it was gone.
+        rows: The rows of the log.
+        from_start: The log was read from its start.
+        identity: Its identity before it was read; None if it was gone.
         settled: It had not been written to for a while.
-        head: What its first bytes were.
-        print: What the last bytes before `rows.resume.offset` were, or before the end of a log that is always read
+        head: A hash of its first bytes.
+        print: A hash of the last bytes before `rows.resume.offset`, or before the end of a log that is always read
             whole.
-        prefix: What all bytes before `rows.resume.offset` were; "" where the next scan is to begin at the start.
+        prefix: A checksum of all bytes before `rows.resume.offset`; "" where the next scan begins at the start.
     """
 
     number: int
     rows: LogRows
-    anew: bool
+    from_start: bool
     identity: Identity | None
     settled: bool
     head: str = ""
@@ -90,14 +90,14 @@ class Scanned(Struct, frozen=True, kw_only=True):
 
 
 def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folder: str | None = None) -> Scanned:
-    """Scan a log; whatever is wrong with it is a problem of the result. `folder`: see `to_rows`."""
+    """Scan a log; any error becomes a problem of the result. `folder`: see `to_rows`."""
     source = source or source_of(job.source)
     identity = identify(job.path, source.sidecars(job.path))
     settled = identity is not None and time.time_ns() - identity[3] > SETTLED_NS
-    # Opened before the scan: were the log replaced meanwhile, its ends would not fit it any more.
+    # Opened before the scan: if the log is replaced meanwhile, the hashes are still those of the file that was there.
     with Ends(job.path if job.again or job.resume is not None else "") as ends, _collector_off():
         head = ends.head(PRINT)
-        resume = job.resume if job.resume is not None and _is_as_it_was(job, job.resume, ends) else None
+        resume = job.resume if job.resume is not None and _is_prefix_unchanged(job, job.resume, ends) else None
         scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
         if failed and resume is not None and scan.problems.first[0].kind == _FAILED:  # its state may be damaged
             resume = None
@@ -110,7 +110,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
     return Scanned(
         number=job.number,
         rows=rows,
-        anew=resume is None or scan.full_rescan,
+        from_start=resume is None or scan.full_rescan,
         identity=identity,
         settled=settled,
         head=hash_bytes(head) if head is not None and job.again else "",
@@ -121,7 +121,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
 
 @contextmanager
 def _collector_off() -> Iterator[None]:
-    """A scan makes many objects and no circles: looking for these again and again takes a fifth of its time."""
+    """Turn the garbage collector off: a scan makes many objects and no cycles, and it takes a fifth of the time."""
     if not gc.isenabled():
         yield
         return
@@ -133,22 +133,19 @@ def _collector_off() -> Iterator[None]:
 
 
 def source_of(source_id: str) -> Source:
-    """Return a source by its id; ours without looking for those of other packages."""
+    """Return a source by its id; a built-in one without searching other packages."""
     if source_id in OURS:
         return load_source(source_id)
     return next(source for source in all_sources() if source.id == source_id)
 
 
 def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bool]:
-    """Scan one log of many: one that cannot be opened, or that its source fails on, is a problem among the others.
-
-    The second value is whether it was not read.
-    """
+    """Scan one log; return (scan, False), or (a scan with one problem, True) if opening it or its source fails."""
     try:
         return log.source.scan(log.path, resume), False
     except (LogNotReadable, MissingExtra) as error:
         return _explained(log, "unreadable", str(error).removeprefix(f"{log.path}: ")), True
-    except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the reports of all others
+    except Exception as error:  # noqa: BLE001 - a bug in a source must not break the reports of all others
         return _explained(log, _FAILED, f"{log.source.id}: {type(error).__name__}: {error}"), True
 
 
@@ -157,16 +154,16 @@ def _explained(log: Log, kind: str, detail: str) -> LogScan:
     return LogScan(problems=Problems(count=1, first=(problem,)))
 
 
-def _is_as_it_was(job: Job, resume: Resume, ends: Ends) -> bool:
-    """Whether a log's bytes before the place where a scan would go on are the same."""
+def _is_prefix_unchanged(job: Job, resume: Resume, ends: Ends) -> bool:
+    """Whether a log's bytes before the offset of `resume` are the same as at the last scan."""
     return bool(job.prefix) and ends.prefix(resume.offset) == job.prefix
 
 
 class Ends:
-    """The first bytes of a log, unpacked, and those before an offset; an open file until it is left."""
+    """Hashes of a log's first bytes, unpacked, and of those before an offset; a context that holds the log open."""
 
     def __init__(self, path: str) -> None:
-        """Open a log; one that cannot be opened has no ends."""
+        """Open a log; of one that cannot be opened all hashes are empty."""
         self._file: BinaryIO | Unpacked | None = None
         self._is_packed = path.endswith(_PACKED)
         self._summed = 0, 0  # (offset, checksum of the bytes before it)
@@ -188,13 +185,13 @@ class Ends:
             self._file.close()
 
     def head(self, count: int) -> bytes | None:
-        """Return the first bytes; None if they cannot be read. To be called first: what is packed is read once."""
+        """Return the first bytes; None if they cannot be read. Call it first: a packed log is read only once."""
         return self._read(0, count)
 
     def before(self, offset: int, *, unpack: bool = False) -> str:
-        """Return a hash of the bytes before an offset; empty if they cannot be read, or there are none.
+        """Return a hash of the bytes before an offset; empty if there are none or they cannot be read.
 
-        With `unpack` also of a packed log, if it is called first; else that is empty.
+        For a packed log it is empty without `unpack`; with it, this has to be the first call.
         """
         if offset <= 0 or (self._is_packed and not unpack):
             return ""
@@ -204,8 +201,8 @@ class Ends:
     def prefix(self, offset: int) -> str:
         """Return a checksum of the bytes before an offset: of all up to 16 MiB, else of 64 blocks spread over them.
 
-        Empty for what is packed or cannot be read, and for so little that it is sooner read again. A CRC finds what was
-        changed by accident five times as fast as a hash; who can write as the user can change the ledger, too.
+        Empty for a log that is packed, unreadable, or so small that reading it again is faster. A CRC is five times as
+        fast as a hash and finds accidental changes; an attacker who can change the log could change the ledger, too.
         """
         if offset < SMALL_LOG or self._is_packed:
             return ""

@@ -1,34 +1,34 @@
-"""The ledger's schema: which logs were read how far, what they hold, and what of it counts.
+"""The ledger's schema: how far each log was read, its rows, and which of these count.
 
-What every log holds is kept as it is, whether it counts or not, so that a log can be read again, replaced, deleted or
-forgotten and the rest be right: `responses` and `calls` hold all copies, `counts` is which of them count, and the
-views `records` and `tools` show those. `quarter_hours` are sums of records per session, label and quarter hour; they
-are derived, as `all_sessions` are from the facts in `log_sessions`. What is `elsewhere` (its log is not where logs are
-looked for now) does not count, and the view `sessions` leaves it out. `variables`, `folders` and `listings` are what
-logs were looked for by (see `freshness`). `reservations` are of budgets alone: no log holds them (see there).
+The rows of every log are kept, whether they count or not, so that a log can be read again, replaced, deleted or
+forgotten without reading others: `responses` and `calls` hold all copies, `counts` marks those that count, and the
+views `records` and `tools` show these. `quarter_hours` are totals of records per session, label and quarter hour; they
+are derived, as `all_sessions` is from the facts in `log_sessions`. A session is `elsewhere` if all its logs are outside
+the places that are searched now: its rows do not count, and the view `sessions` leaves it out. `variables`, `folders`
+and `listings` are the snapshot of the last sync (see `freshness`). `reservations` belong to budgets, not to logs.
 
-Money is nano-dollars, time nanoseconds since 1970 UTC. `cost_nano` is what the log recorded, and is believed,
-`estimate_nano` what the price table gives for the rest; a record with neither is unpriced, unless it has nothing to
-price (`priced = 0`). `saved_nano` is what it would cost more without a cache, by the price table. A label is a
-combination of names that many records have in common. `family` and `key` are hashes (see `rows`). A histogram is text,
-a letter a request: the letter's code less `LETTER` is the bucket of its latency.
+Money is in nano-dollars, time in nanoseconds since 1970 UTC. `cost_nano` is the cost as recorded in the log,
+`estimate_nano` the estimate for records without one; a record with neither is unpriced, unless it has nothing to price
+(`priced = 0`). `saved_nano` is how much more it would cost without a cache, at list prices. A label is a combination of
+names that many records have in common. `family` and `key` are hashes (see `rows`). A histogram is a text with one
+letter per request: the letter's code minus `LETTER` is the bucket of its latency.
 """
 
 from __future__ import annotations
 
 VERSION = 4
-"""`PRAGMA user_version`: rises when an older sessionlog could no longer read the file."""
+"""`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
-"""`PRAGMA application_id`, by which a ledger is known among databases."""
+"""`PRAGMA application_id`, which marks a database as a ledger."""
 
 QUARTER_NS = 900 * 1_000_000_000
-"""Offsets of time zones are multiples of a quarter hour: days and hours of any zone are made of whole cells."""
+"""Offsets of time zones are multiples of a quarter hour: days and hours of any zone consist of whole quarter hours."""
 
 LETTER = 4096
 
 HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
-"""Values of `files.missing`: the log is there; was deleted; is not where logs are looked for now; cannot be read."""
+"""Values of `files.missing`: the log exists; was deleted; is outside the places searched now; cannot be read."""
 
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
 
@@ -233,14 +233,14 @@ COPY_INDEXES = (
     "CREATE INDEX IF NOT EXISTS calls_by_key ON calls(key)",
     "CREATE INDEX IF NOT EXISTS calls_superseded ON calls(superseded_by) WHERE superseded_by IS NOT NULL",
 )
-"""By these `reconcile` finds copies: made when the first logs are in, which is twice as fast as keeping them up."""
+"""Used by `reconcile` to find copies; created after the first logs are in, twice as fast as updating them meanwhile."""
 
 INDEXES = (
     "CREATE INDEX IF NOT EXISTS log_sessions_by_session ON log_sessions(session_id)",
     "CREATE INDEX IF NOT EXISTS totals_by_session ON quarter_hours(session_id)",
     "CREATE INDEX IF NOT EXISTS limits_by_file ON limits(file_id)",
 )
-"""Made after the first `reconcile`."""
+"""Created after the first `reconcile`."""
 
 SESSION = (
     "id", "source", "session", "place", "path", "parent", "part", "start_ns", "last_ns", "end_status", "project",
@@ -272,15 +272,15 @@ RUNNING_NS = 600 * 1_000_000_000
 """A session without an end is running while its last event is younger than ten minutes."""
 
 FROM = "records r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"
-"""What reports on single records ask."""
+"""The FROM clause of reports on single records."""
 
 
 def status(now_ns: str) -> str:
-    """Return the expression of how a session `s` ended, at a moment that is an expression, too."""
+    """Return an SQL expression of the status of a session `s` at a moment, which is an expression, too."""
     return f"""CASE WHEN s.end_status IS NOT NULL THEN s.end_status
                 WHEN s.last_ns > {now_ns} - {RUNNING_NS} THEN 'running' ELSE 'unfinished' END"""
 
 
 def insert(table: str, columns: tuple[str, ...]) -> str:
-    """Return the statement that enters, or enters again, one row."""
+    """Return the statement that inserts or replaces one row."""
     return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - names of the schema

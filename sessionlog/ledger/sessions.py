@@ -1,7 +1,7 @@
-"""Sessions: what each log holds of a session, kept as text, and the row of `sessions` that these facts make together.
+"""Sessions: each log's facts about a session, stored as text, and the row of `sessions` merged from them.
 
-Facts change with every log that is read or forgotten, so each log's own are kept, and the row is made of all of them,
-in whatever order they were read.
+Each log's facts are kept, because the row changes with every log that is read or forgotten. It does not depend on the
+order in which logs were read.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def facts_text(session: ScannedSession) -> str:
 
 
 def facts_of(text: str) -> ScannedSession:
-    """Return the facts that `facts_text` wrote."""
+    """Parse facts that `facts_text` wrote."""
     facts = json.loads(text)
     return ScannedSession(**facts | {"metadata": json.loads(facts["metadata"])})
 
 
 def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
-    """Return a session's row, in the order of `SESSION`, from all that its logs hold of it."""
+    """Return a session's row, in the order of `SESSION`, from the facts of all its logs."""
     whole = merge_sessions([facts_of(text) for text in facts])
     values = {name: getattr(whole, name) for name in _FIELDS} | {
         "id": session_id, "session": whole.session_id, "end_status": whole.status,
@@ -42,11 +42,10 @@ def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewh
 
 
 def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
-    """Return one session's facts from all that its logs hold (records and tool calls are no facts; they are left out).
+    """Merge one session's facts from all its logs, without records and tool calls; a log's later scan comes later.
 
-    The main logs speak for the session and its sub-agents' logs only add times. Of several main logs the latest says
-    how it ended, the earliest how it began; of two scans of one log, the later one is given later. Logs repeat each
-    other's turns, so the one that has the most of them counts.
+    Facts come from the main logs; logs of sub-agents only extend the times. Of several main logs the latest gives the
+    end, the earliest the start. Logs repeat each other's turns, so the greatest number of turns counts.
     """
     mains = [one for one in facts if not one.part] or facts
     begun = sorted(mains, key=_begin)
@@ -80,7 +79,7 @@ def _known(values: Iterable[int | None]) -> Iterator[int]:
 
 
 def _first(names: Iterable[str]) -> str:
-    """The first that is known, empty for none."""
+    """Return the first name that is known; "" for none."""
     return next((name for name in names if name not in {"", UNKNOWN}), "")
 
 

@@ -1,4 +1,4 @@
-"""What SQLite can hold of the odd things in logs, and sums that never fail."""
+"""Storable: text and numbers of logs in a form that SQLite can hold, and sums that cannot overflow."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _SATURATED = 2**63 - 1
 
 
 def storable(name: str) -> str:
-    """Names may hold what is no text (bytes of a file's name, half a character), and SQLite takes only text.
+    """Return a name as valid UTF-8, which SQLite needs; lone surrogates (as of file names) become escapes.
 
-    What is none stays visible and distinct.
+    Different names stay different.
     """
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def within_64_bits(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row whose numbers SQLite can hold: those beyond 64 bits become the largest or the least that it knows."""
+    """Return a row with numbers beyond 64 bits clamped."""
     return tuple(
         max(-_SATURATED, min(_SATURATED, value)) if isinstance(value, int) and abs(value) > _SATURATED else value
         for value in row
@@ -27,8 +27,8 @@ def within_64_bits(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def metadata_text(metadata: Mapping[str, Any]) -> str:
-    """Return metadata as JSON; of what is nested too deeply or too large, what can be grouped by is kept."""
-    import orjson  # noqa: PLC0415 - 13 ms, which a report without news saves
+    """Return metadata as JSON; if that fails (nesting, size), only texts and numbers, which reports can group by."""
+    import orjson  # noqa: PLC0415 - 13 ms, which a report on unchanged logs saves
 
     try:
         return orjson.dumps(metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
@@ -43,9 +43,9 @@ def rows_of(
     parameters: Mapping[str, Any] | None = None,
     make: Callable[[tuple[Any, ...]], Any] | None = None,
 ) -> list[Any]:
-    """Run a statement and return its rows; sums beyond 64 bits stop at the largest number instead of failing.
+    """Run a statement and return its rows, or `make(row)` for each; sums beyond 64 bits are clamped.
 
-    With `make` its value for each row is returned instead: so many rows are not held twice.
+    With `make` many rows are not held in memory twice.
     """
     try:
         rows = connection.execute(sql, parameters or {})
@@ -59,7 +59,7 @@ def rows_of(
 
 
 def saturating_sum(connection: sqlite3.Connection) -> None:
-    """Teach a connection SUM for numbers that only a hostile log can hold."""
+    """Register the aggregate `saturating_sum`: SUM, clamped to 64 bits."""
     connection.create_aggregate("saturating_sum", 1, _SaturatingSum)  # type: ignore[arg-type] # the stub wants a protocol of exact signatures
 
 

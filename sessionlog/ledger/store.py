@@ -1,8 +1,7 @@
-"""Store: the ledger's file, opened only if it can be trusted.
+"""Store: open the ledger's file if it can be trusted.
 
-It belongs to us and only we may write to it; it is a ledger, of a version that we know. Whatever is wrong with it
-is one sentence (`LedgerUnusable`), the work goes on in memory, and the file is left as it is: it may hold what no log
-has any more.
+It must belong to the user, no one else may write to it, and it must be a ledger of a known version. Otherwise
+`LedgerUnusable` names the reason in one sentence, and the file stays unchanged: it may hold rows of logs that are gone.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _CACHE_KB = 16_384
 
 
 def open_ledger(path: str, prices: PriceBook, *, shared: bool = False) -> Book:
-    """Open the ledger at a path; a missing one is made, with its folders.
+    """Open the ledger at a path; a missing one is created, with its folders.
 
-    A `shared` one may be used by several threads, one at a time: who shares it sees to that.
+    A `shared` one may be used by several threads; the caller has to make sure that they take turns.
 
     Raises:
-        LedgerUnusable: It cannot be opened, is not ours, or is no ledger of a version that we know.
+        LedgerUnusable: It cannot be opened, is not the user's alone, or is not a ledger of a known version.
     """
     try:
         connection = _connect(path, shared=shared)
@@ -45,17 +44,17 @@ def open_ledger(path: str, prices: PriceBook, *, shared: bool = False) -> Book:
         was_older = _prepare(connection, path)
     book = Book(prices, connection)
     if was_older:
-        _derive_anew(book)
+        _complete_migration(book)
     return book
 
 
 def is_damaged(error: LedgerUnusable) -> bool:
-    """Whether a ledger could not be opened for what is in it, not for whose it is or who holds it."""
+    """Whether a ledger could not be opened because of its content, not because of its owner or a lock."""
     return type(error.__cause__) in {sqlite3.DatabaseError, UnicodeDecodeError}
 
 
-def open_to_ask(path: str) -> sqlite3.Connection:
-    """Open the ledger at a path for questions alone: nothing is made, and nothing can be written.
+def open_read_only(path: str) -> sqlite3.Connection:
+    """Open the ledger at a path for queries only: nothing is created or written.
 
     Raises:
         LedgerUnusable: As for `open_ledger`, or there is none.
@@ -85,7 +84,7 @@ def checked(connection: sqlite3.Connection, path: str) -> Iterator[None]:
     except BaseException as error:
         connection.close()
         if isinstance(error, sqlite3.Error | UnicodeDecodeError):  # SQLite may quote a damaged name
-            raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` says more") from error
+            raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` shows more") from error
         raise
 
 
@@ -103,7 +102,7 @@ def _refuse(flaw: str | None) -> None:
 
 
 def _check_kind(connection: sqlite3.Connection, path: str) -> bool:
-    """Whether there are tables; they are a ledger's, of a version that we know, and nothing else runs with them."""
+    """Whether the file has tables; raise `LedgerUnusable` if they are not a ledger's, too new, or with foreign code."""
     _refuse(kind_flaw(connection, path))
     code = foreign_code(connection)
     if code is not None:
@@ -112,8 +111,8 @@ def _check_kind(connection: sqlite3.Connection, path: str) -> bool:
     return has_tables(connection)
 
 
-def _derive_anew(book: Book) -> None:
-    """Complete a ledger that was migrated."""
+def _complete_migration(book: Book) -> None:
+    """Recompute the derived values and checksums of a migrated ledger."""
     book.reconcile_all()
     book.connection.execute("BEGIN IMMEDIATE")
     write_checksums(book.connection)
@@ -121,7 +120,7 @@ def _derive_anew(book: Book) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: str) -> bool:
-    """Check what the file is; make the tables of an empty one; return whether it was of an older version."""
+    """Check the kind of the file; create the tables of an empty one; return whether it was of an older version."""
     if not _check_kind(connection, path):
         connection.execute("PRAGMA journal_mode = WAL")
         _make(connection)
@@ -131,7 +130,7 @@ def _prepare(connection: sqlite3.Connection, path: str) -> bool:
 
 
 def _make(connection: sqlite3.Connection) -> None:
-    """Make the tables, unless another process does it at this moment."""
+    """Create the tables, unless another process has just done so."""
     connection.execute("BEGIN IMMEDIATE")
     [(tables,)] = connection.execute("SELECT COUNT(*) FROM sqlite_schema")
     connection.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""Summary: what is in a ledger's file, how large it is, and what it alone remembers. It only reads."""
+"""Summary: what a ledger's file holds, its size, and what it holds of logs that are gone. It only reads."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 
 from sessionlog import files
 from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
-from sessionlog.ledger.store import checked, open_to_ask
+from sessionlog.ledger.store import checked, open_read_only
 
 _BESIDE = ("", "-wal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSource:
-    """What is kept of one agent.
+    """The ledger's content for one agent.
 
     Attributes:
         source: The source's id.
         files: Logs that were read.
         sessions: Sessions in them.
         records: Responses that count.
-        archived_files: Logs that are gone; only the ledger remembers what was in them.
+        archived_files: Logs that are gone; only the ledger still has their rows.
         archived_sessions: Sessions all of whose logs are gone.
         archived_records: Responses that count, of logs that are gone.
-        elsewhere_files: Logs that are not where logs are looked for now; reports leave them out.
+        elsewhere_files: Logs outside the places that are searched now; reports leave them out.
     """
 
     source: str
@@ -40,19 +40,19 @@ class KeptSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What is in a ledger.
+    """The content of a ledger.
 
     Attributes:
         path: Its file.
         exists: Whether there is one.
         version: Its schema's version.
-        bytes: What it takes on disk, with the files beside it.
+        bytes: Its size on disk, with the write-ahead log.
         tool_calls: Tool calls that count.
         oldest_ns: The earliest response.
         newest_ns: The latest.
-        synced_ns: When logs were last listed; while nothing changes that is not needed.
-        priced_from: The price list that estimates were made with.
-        sources: What is kept of each agent, by id.
+        synced_ns: When logs were last listed; a sync lists them only if something has changed.
+        priced_from: The price list of estimates.
+        sources: Its content for each agent, by id.
     """
 
     path: str
@@ -74,14 +74,14 @@ class Summary:
 
 
 def summarise_ledger(path: str) -> Summary:
-    """Look into a ledger as it is, without reading any log.
+    """Summarise a ledger as it is, without reading any log.
 
     Raises:
-        LedgerUnusable: It is damaged, another's, or of a newer version.
+        LedgerUnusable: It is damaged, not the user's alone, or of a newer version.
     """
     if files.stat_path(path) is None:
         return Summary(path=path, exists=False)
-    with closing(open_to_ask(path)) as connection, checked(connection, path):
+    with closing(open_read_only(path)) as connection, checked(connection, path):
         return _summary(path, connection)
 
 

@@ -1,8 +1,9 @@
-"""Sync: the book is brought up to date with the logs that are there.
+"""Sync: bring the ledger up to date with the logs that exist.
 
-An unchanged log costs one stat. A log that has grown is read from where the last scan ended, any other change reads it
-anew, and a log that is gone keeps its records, marked as missing. What a scan gave and how far it read enter in one
-transaction, and only if no other process has read that log meanwhile (compare-and-swap by `stamp`).
+An unchanged log costs one stat. A log that has grown is read from where the last scan ended; after any other change it
+is read from the start; the rows of a log that is gone are kept, and it is marked as missing. The rows of a scan and its
+offset are inserted in one transaction, and only if no other process has read that log meanwhile (compare-and-swap by
+`stamp`).
 """
 
 from __future__ import annotations
@@ -30,33 +31,33 @@ from sessionlog.sources.protocol import Log, Resume, Source
 from sessionlog.sources.record import Problems
 
 Progress = Callable[[int, int], None]
-"""Called with (files done, files in all) as a scan goes on."""
+"""Called with (files done, files in all) during a scan."""
 
 Scanner = Callable[[Sequence[Job], Mapping[str, Source], PriceBook], Iterator[Scanned]]
-"""Scans jobs and prices what they give, in this process or in others, in any order."""
+"""Scans jobs and prices their responses, in this process or in others, in any order."""
 
 BATCH = 1 << 30
-"""Bytes of logs after which what was scanned is committed, so that an interrupted first sync is not lost."""
+"""Bytes of logs after which their rows are committed, so that an interrupted first sync is not lost."""
 
 _FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
 _LONG = ("source", "head", "print", "prefix", "named", "checksum")
 _KNOWN = f"SELECT id, {', '.join(f'NULL AS {name}' if name in _LONG else name for name in FILE)} FROM files"  # noqa: S608 - names of the schema
-"""Of all logs what tells whether they have changed: the rest is looked up of those that have."""
+"""The columns that show whether a log has changed; the long ones are read later, for changed logs only."""
 _INSERT = insert("files", ("id", *FILE))
 _AT = {name: index for index, name in enumerate(("id", *FILE))}
-_LOOKS = ("device", "inode", "size", "mtime_ns", "ctime_ns", "beside")
+_IDENTITY = ("device", "inode", "size", "mtime_ns", "ctime_ns", "beside")
 
 
 class LedgerBusy(Exception):
-    """Another process is writing to the ledger: go on with what is there."""
+    """Another process is writing to the ledger: use it without the newest logs."""
 
 
 @contextmanager
-def at_once(connection: sqlite3.Connection) -> Iterator[None]:
-    """Wait for no other process inside.
+def without_waiting(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do not wait for locks inside the block.
 
     Raises:
-        LedgerBusy: It would have been waited for.
+        LedgerBusy: Another process holds the lock.
     """
     [(wait,)] = connection.execute("PRAGMA busy_timeout")
     connection.execute("PRAGMA busy_timeout = 0")
@@ -72,12 +73,12 @@ def at_once(connection: sqlite3.Connection) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """What a sync did.
+    """The result of a sync.
 
     Attributes:
-        files: Logs that are there.
+        files: Logs that exist.
         read: Logs that were read, wholly or in part.
-        missing: Logs that are gone since the last time.
+        missing: Logs that are gone since the last sync.
         failed: Logs that could not be read.
     """
 
@@ -101,16 +102,16 @@ def sync(
     progress: Progress | None = None,
     places: Sequence[str] | None = (os.sep,),
 ) -> Synced:
-    """Bring a book up to date with these logs.
+    """Bring a ledger up to date with these logs.
 
     Args:
-        book: The book.
-        listed: All logs that are there, and what could not be listed; best looked for only as they are asked for, for
-            what another process enters after that is not judged here.
-        scanner: Who scans.
+        book: The ledger.
+        listed: All logs that exist, and problems of listing. Best a generator, so that logs are listed after the
+            ledger's rows were read: then rows that another process inserts meanwhile are not taken for missing logs.
+        scanner: The function that scans jobs.
         progress: Called after every log.
-        places: Where logs were looked for: one that is not listed and was there is gone or deleted; what is known of
-            other places is not asked about now. None: what is not listed is as it was.
+        places: The places that were searched: a known log there that does not exist is `GONE`, any other one that is
+            not listed is `ELSEWHERE`. None: logs that are not listed keep their state.
     """
     if places is None:
         listed = list(listed)
@@ -123,30 +124,39 @@ def sync(
     known = _Known(rows)
     plan = _Plan(book, known)
     for item in listed:
-        plan.take(item)
+        plan.add(item)
     lost = {} if places is None else _lost(known, plan.seen, places)
-    total, done = len(plan.seen) + plan.odd, len(plan.seen) + plan.odd - len(plan.jobs)
+    total = len(plan.seen) + plan.unlisted
+    done = total - len(plan.jobs)
     if progress is not None and not plan.jobs and total:
         progress(total, total)
     if not (plan.jobs or lost or plan.back or is_unreconciled(book.connection)):
         return Synced(files=len(plan.seen), read=0, missing=0)
-    entry = _Entry(book, known, plan)
-    entry.begin(lost)
+    inserter = _Inserter(book, known, plan)
+    inserter.begin(lost)
     try:
         for scanned in scanner(plan.jobs, plan.sources, book.prices):
-            entry.take(scanned)
+            inserter.insert(scanned)
             done += 1
             if progress is not None:
                 progress(done, total)
-        entry.commit(whole=True)
+        inserter.commit(is_last=True)
     except BaseException:
-        entry.give_up()
+        inserter.roll_back()
         raise
-    return Synced(files=len(plan.seen), read=len(plan.jobs), missing=len(lost), failed=entry.failed)
+    return Synced(files=len(plan.seen), read=len(plan.jobs), missing=len(lost), failed=inserter.failed)
 
 
 class _Plan:
-    """Which logs have to be read, and from where."""
+    """Which logs have to be read, and from which offset.
+
+    Attributes:
+        seen: Paths of all logs.
+        sources: Their sources by id.
+        jobs: The logs to read.
+        back: Ids of unchanged logs that were missing.
+        unlisted: Number of places and files that could not be listed.
+    """
 
     def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]]) -> None:
         self._book, self._known = book, known
@@ -155,12 +165,12 @@ class _Plan:
         self.sources: dict[str, Source] = {}
         self.jobs: list[Job] = []
         self.back: list[int] = []
-        self.odd = 0
+        self.unlisted = 0
 
-    def take(self, item: Log | Problem) -> None:
-        """Look at a log that was listed, or keep what could not be."""
+    def add(self, item: Log | Problem) -> None:
+        """Compare a log with its row, or note a problem of listing."""
         if isinstance(item, Problem):
-            self.odd += 1
+            self.unlisted += 1
             if item.severity == "info":
                 self._book.unrecognised += 1
             else:
@@ -190,9 +200,9 @@ class _Plan:
         )
 
     def _resume(self, row: tuple[Any, ...], log: Log, identity: Identity) -> Resume | None:
-        """Where a scan may go on: in the same file, if it has grown and all that was wrong with it is known by name."""
+        """Where a scan may be resumed: in the same file, if it has grown and all its problems are stored."""
         offset = row[_AT["offset"]]
-        old: Identity = tuple(row[_AT[name]] for name in _LOOKS)
+        old: Identity = tuple(row[_AT[name]] for name in _IDENTITY)
         same = old[:2] == identity[:2] and old[5] == identity[5] and (row[_AT["source"]], row[_AT["parser"]]) == (
             log.source.id,
             log.source.parser_version,
@@ -202,13 +212,13 @@ class _Plan:
             return None
         named = problems_of(row[_AT["named"]])
         if len(named) != row[_AT["problems"]] or any(problem.kind == "bad_compression" for problem in named):
-            return None  # where a pack is damaged it is damaged for whoever goes on behind that place, too
+            return None  # damage of a packed log affects all rows behind it
         [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row[0],))
         return Resume(offset=offset, line=row[_AT["line"]], state=state[0][0]) if state else None
 
 
 class _Known(Mapping[str, tuple[Any, ...]]):
-    """Path → row of each log that is known; packed and without the path, since there may be very many."""
+    """Path → row of each known log; rows are packed and without the path, because there may be very many."""
 
     def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
         at = _AT["path"]
@@ -227,7 +237,7 @@ class _Known(Mapping[str, tuple[Any, ...]]):
 
 
 def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
-    """Whether a log looks as it did when it was read, by the parser that would read it now."""
+    """Whether a log is unchanged since it was read, and was read by the present version of its parser."""
     return bool(
         row[_AT["settled"]]
         and row[_AT["parser"]] == parser
@@ -237,7 +247,7 @@ def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
 
 
 def _lost(known: Mapping[str, tuple[Any, ...]], seen: set[str], places: Sequence[str]) -> dict[int, int]:
-    """Id → why, of the logs that were there and are not now."""
+    """Return id → new value of `missing` for known logs that are not listed."""
     folders = tuple(place if place.endswith(os.sep) else place + os.sep for place in places)
     lost = {}
     for path in known:
@@ -250,21 +260,21 @@ def _lost(known: Mapping[str, tuple[Any, ...]], seen: set[str], places: Sequence
     return lost
 
 
-class _Entry:
-    """What scans give enters the book, in transactions of many logs."""
+class _Inserter:
+    """Inserts the results of scans, in transactions of many logs."""
 
     def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]], plan: _Plan) -> None:
         self._book, self._known, self._plan = book, known, plan
         self._writer: Writer | None = None
         self._paused: Writer | None = None
         self._bytes = 0
-        self._is_marked = False  # whether logs are missing that were not, or the other way round
+        self._is_marked = False  # whether `missing` changed for any log
         self.failed = 0
-        self._new: list[tuple[str, str]] = []  # (source, path) of logs that were not known, or were others
+        self._new: list[tuple[str, str]] = []  # (source, path) of logs that are new, or were replaced
 
     def begin(self, lost: Mapping[int, int]) -> None:
-        """Become the one who writes, or raise `LedgerBusy` at once; mark what is gone and what is back."""
-        with at_once(self._book.connection):
+        """Start writing, or raise `LedgerBusy` at once; mark the logs that are gone and those that are back."""
+        with without_waiting(self._book.connection):
             writer = self._open()
         update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
         changes = {**lost, **dict.fromkeys(self._plan.back, HERE)}
@@ -283,21 +293,22 @@ class _Entry:
             self._book.connection.execute("BEGIN IMMEDIATE")
             if self._book.meta("prices") not in {None, self._book.prices.fingerprint}:
                 self._book.connection.execute("ROLLBACK")
-                raise LedgerBusy  # another process has priced all of it anew, and one book has one price list
+                raise LedgerBusy  # another process has changed all prices, and a ledger has one price list
             if self._paused is None:
                 self._writer = Writer(self._book.connection, self._book.prices)
             else:
                 self._writer, self._paused = self._paused, None
-                self._writer.go_on()
+                self._writer.resume()
         return self._writer
 
-    def take(self, scanned: Scanned) -> None:
+    def insert(self, scanned: Scanned) -> None:
+        """Insert the result of a job, unless another process has read that log meanwhile."""
         job = self._plan.jobs[scanned.number]
         writer = self._open()
         before = self._known.get(job.path)
         row = self._book.connection.execute(f"{_FILE} WHERE path = ?", (stored_path(job.path),)).fetchone()
         if (None if row is None else row[_AT["stamp"]]) != (None if before is None else before[_AT["stamp"]]):
-            return  # another process has read it meanwhile
+            return
         if scanned.rows.failed:
             self._unreadable(row, scanned, writer)
             return
@@ -311,7 +322,7 @@ class _Entry:
             self._new.append((job.source, job.path))
         if row is not None and row[_AT["missing"]] == ELSEWHERE:
             writer.move(file_id, counts=True)
-        writer.enter(file_id, scanned.rows, anew=scanned.anew)
+        writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
         if row is not None and row[_AT["missing"]]:
             self._is_marked = True
             writer.touch([file_id])
@@ -324,7 +335,7 @@ class _Entry:
                 self.commit()
 
     def _pause(self, writer: Writer) -> None:
-        """Commit what is in so far of a first run, and go on: copies, totals and indexes are made once, at its end."""
+        """Commit a batch of the first sync unreconciled: copies, totals and indexes are made once, at its end."""
         writer.pause()
         self._book.commit()
         self._paused, self._writer, self._bytes = writer, None, 0
@@ -335,7 +346,7 @@ class _Entry:
             self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
 
     def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
-        """What is known of a log that cannot be read now stays; the report names it, and the next sync tries again."""
+        """Mark a log that cannot be read now: its rows stay, the report names it, and the next sync tries again."""
         self.failed += 1
         self._book.note(scanned.rows.problems)
         if row is not None and row[_AT["missing"]] != UNREADABLE:
@@ -347,8 +358,8 @@ class _Entry:
             writer.touch([row[0]])
             self._is_marked = True
 
-    def commit(self, *, whole: bool = False) -> None:
-        """Commit the batch, and drop the rows of logs that were only renamed; `whole` if that is all there is."""
+    def commit(self, *, is_last: bool = False) -> None:
+        """Commit the batch, and drop the rows of logs that were only renamed; `is_last` ends the sync."""
         if self._paused is not None:
             self._open()
         if self._writer is not None:
@@ -358,13 +369,13 @@ class _Entry:
             self._writer.reconcile()
             if self._is_marked:
                 write_checksums(self._book.connection)
-            if whole:
+            if is_last:
                 self._book.set_meta("synced", str(time.time_ns()))
             self._book.commit()
             self._writer, self._bytes, self._new = None, 0, []
 
     def _moved(self) -> list[int]:
-        """Logs that are gone and whose bytes begin a log that is new: renamed, moved, packed or unpacked."""
+        """Ids of logs that are gone and whose bytes begin a new log: it was renamed, moved, packed or unpacked."""
         if not self._new:
             return []
         sql = f"SELECT id, source, head, print, offset, size FROM files WHERE missing = {GONE} AND head <> ''"  # noqa: S608 - a number
@@ -380,8 +391,8 @@ class _Entry:
             if any(not tail or tail_of(path, offset or size) == tail for path in begun.get((source, head), ()))
         ]
 
-    def give_up(self) -> None:
-        """Keep what was committed; what was not enters next time."""
+    def roll_back(self) -> None:
+        """Discard the batch; the next sync reads its logs again."""
         if self._writer is not None:
             self._writer = None
             if self._book.connection.in_transaction:
@@ -389,9 +400,9 @@ class _Entry:
 
 
 def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
-    """Whether a log that is known is not what it was: one that only grew is, though all of it was read again."""
+    """Whether a known path now has another log; a log that only grew is the same, even if it was read whole."""
     known: str = row[_AT["head"]]
-    if not scanned.anew or known == scanned.head:
+    if not scanned.from_start or known == scanned.head:
         return False
     same = scanned.identity is not None and scanned.identity[:2] == row[_AT["device"] : _AT["inode"] + 1]
     count = int(known.partition(":")[0] or 0)
@@ -399,14 +410,14 @@ def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
 
 
 def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    looks = scanned.identity or (0, 0, 0, 0, 0, "")
+    identity = scanned.identity or (0, 0, 0, 0, 0, "")
     resume, problems = scanned.rows.resume, scanned.rows.problems
     offset, line = (0, 0) if resume is None else (resume.offset, resume.line)
-    if not scanned.anew and row is not None and job.resume is not None:
+    if not scanned.from_start and row is not None and job.resume is not None:
         before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]
         problems = Problems(count=problems.count + len(before), first=(*before, *problems.first))
     return (
-        None if row is None else row[0], stored_path(job.path), job.source, parser, *looks,
+        None if row is None else row[0], stored_path(job.path), job.source, parser, *identity,
         scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, scanned.prefix,
         HERE, 1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Trust: whether a ledger's file can be worked with, before anything in it is believed.
+"""Trust: whether a ledger's file can be used, checked before anything in it is read.
 
-It belongs to us and only we may write to it; it is a ledger, of a version that we know. Whatever is wrong is one
-sentence. Nothing is imported for it: the shortest report asks this, too.
+It must belong to the user, no one else may write to it, and it must be a ledger of a known version. Each check returns
+one sentence. It imports little, because the fast path needs it, too.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     import sqlite3
 
 _BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database; it would write through a link there."""
+"""Suffixes of the files that SQLite keeps beside a database; it would write through a link there."""
 
 _VIEWS = {sql.split(" ", 3)[2]: sql for sql in VIEWS}
-_OLD_VIEWS = {"records": "", "tools": ""}  # of version 1: they are dropped before anything asks them
+_OLD_VIEWS = {"records": "", "tools": ""}  # of version 1: they are dropped before any query uses them
 
 
 def file_flaw(path: str) -> str | None:
-    """Return why a file is no place for a ledger, None if it is one: a regular file of ours, as those beside it.
+    """Return why a file cannot be a ledger; None for a regular file of the user's, if those beside it are such, too.
 
     Raises:
-        OSError: It is not there.
+        OSError: It does not exist.
     """
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
@@ -44,10 +44,10 @@ def file_flaw(path: str) -> str | None:
 
 
 def owner_flaw(path: str) -> str | None:
-    """Return why a file or folder is not ours alone, None if it is.
+    """Return why a file or folder is not the user's alone; None if it is.
 
     Raises:
-        OSError: It is not there.
+        OSError: It does not exist.
     """
     status = os.lstat(path)
     user = os.geteuid() if hasattr(os, "geteuid") else status.st_uid
@@ -59,7 +59,7 @@ def owner_flaw(path: str) -> str | None:
 
 
 def kind_flaw(connection: sqlite3.Connection, path: str) -> str | None:
-    """Return why an open file is no ledger that can be worked with; None for one, and for a file without tables."""
+    """Return why an open database cannot be used as a ledger; None if it can, or has no tables."""
     [(application,)] = connection.execute("PRAGMA application_id")
     version = version_of(connection)
     if application != APPLICATION and has_tables(connection):
@@ -70,7 +70,7 @@ def kind_flaw(connection: sqlite3.Connection, path: str) -> str | None:
 
 
 def foreign_code(connection: sqlite3.Connection) -> str | None:
-    """Return a trigger or view in a ledger that we did not make, which would run with our statements; None without."""
+    """Return the first trigger or view that is not sessionlog's and could run with its statements; None for none."""
     views = _OLD_VIEWS if version_of(connection) == 1 else _VIEWS
     found = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
     for kind, name, sql in found:
@@ -81,27 +81,27 @@ def foreign_code(connection: sqlite3.Connection) -> str | None:
 
 
 def has_tables(connection: sqlite3.Connection) -> bool:
-    """Whether there is anything in a file."""
+    """Whether a database has any tables."""
     return connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
 
 
 def is_ledger(connection: sqlite3.Connection, path: str) -> bool:
-    """Whether an open file is a ledger that can be worked with, and has tables."""
+    """Whether an open database is a ledger of this version, with tables and without foreign code."""
     is_known = kind_flaw(connection, path) is None and not is_older(connection)
     return is_known and has_tables(connection) and foreign_code(connection) is None
 
 
 def is_older(connection: sqlite3.Connection) -> bool:
-    """Whether a ledger is of an older version, and has to be migrated before it can be asked."""
+    """Whether a ledger is of an older version, and has to be migrated before it can be used."""
     return version_of(connection) < VERSION
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the version of the schema that a file has; 0 for none."""
+    """Return the version of a database's schema; 0 for none."""
     [(version,)] = connection.execute("PRAGMA user_version")
     return int(version)
 
 
 def read_only(path: str) -> str:
-    """Return the URI by which SQLite opens a file for reading alone, and makes none; no letter of it means anything."""
+    """Return the URI by which SQLite opens an existing file read-only; every byte of the path is escaped."""
     return f"file:{''.join(f'%{byte:02x}' for byte in os.fsencode(os.path.abspath(path)))}?mode=ro"

@@ -1,7 +1,7 @@
 """Upkeep of the ledger's file: a backup, forgetting, and a rebuild that loses nothing that can still be read.
 
-What the ledger alone remembers is dear: a backup never overwrites, a rebuild reads again only what is there, and a
-damaged file stays beside the new one.
+Rows of logs that are gone cannot be read again: so a backup overwrites no file, a rebuild reads only existing logs
+again, and a damaged file is kept beside the new one.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgettable:
-    """What fits a source and a time.
+    """The logs that match a source and a time.
 
     Attributes:
         gone: Ids of logs that are gone: these can be forgotten.
         records: Responses of theirs that count.
         sessions: Sessions in them.
-        there: Logs that fit and are still there; the next sync would read them again, so they stay.
+        there: Matching logs that still exist; the next sync would read them again, so they stay.
     """
 
     gone: tuple[int, ...]
@@ -49,11 +49,11 @@ class Forgettable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What a rebuild did.
+    """The result of a rebuild.
 
     Attributes:
-        synced: What was read; None if another process was writing.
-        damaged: Where the damaged file is kept; empty if the file was whole and is still the same.
+        synced: The result of its sync; None if another process was writing.
+        damaged: Where the damaged file is kept; empty if the file was undamaged and rebuilt in place.
         rescued: What could be read of the damaged file.
     """
 
@@ -71,10 +71,10 @@ class Rebuilt:
 
 
 def back_up(book: Book, path: str) -> int:
-    """Copy a ledger as it is now into a new file that only its owner can read; return its size.
+    """Copy a ledger as it is now into a new file that only its owner can read; return its size in bytes.
 
     Raises:
-        LedgerUnusable: There is a file of that name, or it cannot be written.
+        LedgerUnusable: The file exists already, or cannot be written.
     """
     if os.path.lexists(path):
         raise LedgerUnusable(f"{path}: there is a file already; a backup overwrites nothing")
@@ -89,9 +89,9 @@ def back_up(book: Book, path: str) -> int:
 
 
 def find_forgettable(book: Book, *, sources: Sequence[str] = (), before_ns: int | None = None) -> Forgettable:
-    """Find the logs of these sources (glob patterns) with nothing of a time since then.
+    """Find the logs of these sources (glob patterns) without any response or tool call since `before_ns`.
 
-    A log without times is of the time when it was last written.
+    For a log without times its last write counts.
     """
     last = dict(book.query(_LAST, {}))
     fitting = [
@@ -120,7 +120,7 @@ _LAST = """SELECT file_id, MAX(time_ns)
 
 
 def forget(book: Book, found: Forgettable) -> int:
-    """Remove logs that are gone, with all that is kept of them, also from the file's bytes; return how many."""
+    """Delete logs that are gone, and all their rows, and overwrite these in the file; return how many logs."""
     connection = book.connection
     connection.execute("PRAGMA secure_delete = ON")
     forgotten = book.forget(found.gone)
@@ -141,18 +141,18 @@ def rebuild(
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
 ) -> Rebuilt:
-    """Read every log anew; what is kept of logs that are gone stays.
+    """Read every log again; rows of logs that are gone are kept.
 
-    A whole file is rebuilt in its place, in transactions. Of a damaged one all that can be read goes into a new file,
-    which takes its place; the damaged one stays beside it.
+    An undamaged file is rebuilt in place, in transactions. All that can be read of a damaged one is copied to a new
+    file, which replaces it; the damaged one is kept beside it.
 
     Raises:
-        LedgerUnusable: The file is not ours, of a newer version, or cannot be written.
+        LedgerUnusable: The file is not the user's alone, of a newer version, or cannot be written.
     """
-    book = _open_whole(path, prices)
+    book = _open_undamaged(path, prices)
     if book is not None:
         with closing(book):
-            return Rebuilt(synced=_read_anew(book, env, scanner, progress))
+            return Rebuilt(synced=_read_all_again(book, env, scanner, progress))
     moment = now or datetime.now(UTC)
     damaged = _free_name(f"{path}.damaged-{moment:%Y%m%dT%H%M%SZ}")
     folder = f"{path}.new"
@@ -163,7 +163,7 @@ def rebuild(
         with closing(open_ledger(new, prices)) as fresh:
             _copy(path, old)
             rescued = salvage(old, fresh)
-            synced = _read_anew(fresh, env, scanner, progress)
+            synced = _read_all_again(fresh, env, scanner, progress)
         _take_place(new, path)
     except OSError as error:
         raise LedgerUnusable(f"{path}: not rebuilt: {files.reason_of(error)}; it is as it was") from error
@@ -172,8 +172,8 @@ def rebuild(
     return Rebuilt(synced=synced, damaged=damaged, rescued=rescued)
 
 
-def _open_whole(path: str, prices: PriceBook) -> Book | None:
-    """The ledger, if its file is whole; None if it is damaged."""
+def _open_undamaged(path: str, prices: PriceBook) -> Book | None:
+    """Open the ledger; None if it is damaged."""
     try:
         book = open_ledger(path, prices)
     except LedgerUnusable as error:
@@ -190,8 +190,8 @@ def _open_whole(path: str, prices: PriceBook) -> Book | None:
     return None
 
 
-def _read_anew(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced | None:
-    """Let no log look as it was, so that a sync reads all that are there, and compute what is derived."""
+def _read_all_again(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced | None:
+    """Mark all logs as changed, so that a sync reads those that exist, and recompute all derived values."""
     book.connection.execute("BEGIN IMMEDIATE")
     book.connection.execute("UPDATE files SET settled = 0, offset = 0, stamp = stamp + 1")
     book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
@@ -215,7 +215,7 @@ def _copy(path: str, copy: str) -> None:
 
 
 def _take_place(new: str, path: str) -> None:
-    """Put a new file in a ledger's place; what is beside the old one would not fit it."""
+    """Replace a ledger's file by a new one, and empty the old write-ahead log, which does not belong to it."""
     files.replace_file(f"{path}-wal", [])
     files.replace_file(path, _pieces(new))
 

@@ -1,8 +1,8 @@
-"""Verify: whether the ledger holds what the logs hold, and still holds what it did of logs that are gone.
+"""Verify: whether the ledger agrees with the logs, and its rows of logs that are gone are unchanged.
 
-Four looks, none of which writes: SQLite's own check of the file; what is kept of logs that are gone, against its
-checksums; what is derived, against the same computed anew; and all that is kept of logs that are there, against a full
-scan of them. Together they find any damage that a number depends on; bytes that none depends on are not looked at.
+Four checks, none of which writes: SQLite's own check of the file; the rows of logs that are gone, against their
+checksums; derived values, against recomputed ones; and the rows of existing logs, against a full scan of these.
+Together they find any damage that affects a number; other bytes are not checked.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ NAMED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What was found.
+    """The result of a verification; of each list the first items.
 
     Attributes:
         path: The ledger's file.
-        broken: The error of SQLite, or of the attempt to work with the file; empty without one.
-        changed: Logs that are gone and of which not the same is kept any more.
-        changed_count: All of those.
-        derived: What is derived and is not what it should be.
-        derived_count: All of that.
+        broken: Errors of SQLite's check, or of using the file; empty without any.
+        changed: Logs that are gone and whose rows do not match their checksum.
+        changed_count: Their number.
+        derived: Derived values that are wrong.
+        derived_count: Their number.
         differences: Where ledger and logs differ.
-        difference_count: All of those.
+        difference_count: Their number.
         compared: Sessions that were compared with their logs.
-        writing: Sessions left out: their logs were written to meanwhile.
+        writing: Sessions left out, because their logs were written to meanwhile.
     """
 
     path: str
@@ -59,11 +59,11 @@ class Verified:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no check has found anything."""
         return not (self.broken or self.changed_count or self.derived_count or self.difference_count)
 
     def to_dict(self) -> dict[str, Any]:
-        """The document `sessionlog.ledger.verify/1`."""
+        """The document `sessionlog.ledger.verify/2`."""
         return {
             "schema": SCHEMA,
             "path": self.path,
@@ -85,10 +85,10 @@ def verify_ledger(
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
 ) -> Verified:
-    """Look at a ledger's file and at all that it holds of logs that are there.
+    """Check a ledger's file, and its rows against the logs that exist.
 
     Raises:
-        LedgerUnusable: There is nothing to look at, or it is not ours to look at.
+        LedgerUnusable: There is no ledger, or it is not the user's alone.
     """
     if not os.path.lexists(path):
         raise LedgerUnusable(f"{path}: there is no ledger yet")
@@ -121,7 +121,7 @@ def _compared(
     scanner: Scanner,
     progress: Progress | None,
 ) -> Verified:
-    """Compare in memory: damage must not spread, and what is new in the logs is no difference."""
+    """Compare a copy in memory, which is synced first: nothing is written, and new rows of logs are no difference."""
     scanned = load_book(None, prices, env=env, scanner=scanner, progress=progress)
     try:
         changed = find_changed(book.connection)
@@ -134,7 +134,7 @@ def _compared(
         refresh(copy, env, scanner=scanner, trusting=False)
         copy.forget(copy.missing(GONE, ELSEWHERE, UNREADABLE))
         found = compare_books(copy, scanned)
-    except Exception as error:  # noqa: BLE001 - a damaged row may be anything, and whatever it breaks is a finding
+    except Exception as error:  # noqa: BLE001 - a damaged row can raise anything, and that is a finding
         return Verified(path=path, broken=(f"{type(error).__name__}: {error}",))
     return Verified(
         path=path,

@@ -1,7 +1,7 @@
-"""Writer: inserts what scans gave, and notes what has to be reconciled for it (see `reconcile`).
+"""Writer: inserts the rows of scans, and notes what has to be reconciled afterwards (see `reconcile`).
 
-All of it happens inside transactions of the caller's. What a log holds is kept as it is; which of it counts is
-decided by `reconcile`, so that a ledger does not depend on the order in which logs were read, lost or forgotten.
+It works inside the caller's transactions. All rows of a log are kept; `reconcile` decides which count, so that a ledger
+does not depend on the order in which logs were read, lost or forgotten.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Writer:
     """
 
     def __init__(self, connection: sqlite3.Connection, prices: PriceBook) -> None:
-        """Begin; the connection is in a transaction."""
+        """Start writing; the connection is in a transaction."""
         self._connection, self._prices = connection, prices
         self._ids = InternedIds(connection)
         self.is_first = not any(map(self._has, ("log_sessions", "responses", "calls")))
@@ -51,22 +51,22 @@ class Writer:
         return bool(self._connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone())  # noqa: S608 - names of the schema
 
     def pause(self) -> None:
-        """Let the caller commit what is in so far, though nothing can be asked of it before it is reconciled."""
+        """Mark the ledger as unreconciled, so that the caller can commit; it cannot be queried before `reconcile`."""
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('unreconciled', 'yes')")
 
-    def go_on(self) -> None:
-        """Begin again after a pause, in a new transaction: others may have inserted names meanwhile."""
+    def resume(self) -> None:
+        """Continue after a pause, in a new transaction: another process may have inserted names meanwhile."""
         self._ids = InternedIds(self._connection)
 
-    def enter(self, file_id: int, scan: LogRows, *, anew: bool) -> None:
-        """Enter what a scan gave of a log: all of it, or what was appended to what is known."""
-        if anew:
+    def insert(self, file_id: int, scan: LogRows, *, from_start: bool) -> None:
+        """Insert the rows of a log, in place of its earlier ones if it was read from the start."""
+        if from_start:
             self.drop(file_id)
         elif scan.replaced_count:
             self._remove_last(file_id, scan.replaced_count)
         self._entered.add(file_id)
-        n = first = 0 if anew else self._next(file_id, "responses")
-        m = first_call = 0 if anew else self._next(file_id, "calls")
+        n = first = 0 if from_start else self._next(file_id, "responses")
+        m = first_call = 0 if from_start else self._next(file_id, "calls")
         number = 0
         for batch in scan.batches():
             labels = list(map(self._ids.label_id, batch.labels))
@@ -91,10 +91,10 @@ class Writer:
                 if not self._touched.whole:
                     self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
                     self._touched.calls.update(row[4] for row in calls)
-            if not anew:  # its facts now include those before
+            if not from_start:  # the new facts include the earlier ones
                 self._write(_DELETE_FACTS, [row[:2] for row in facts])
             self._write(_INSERT_FACTS, facts)
-        if not anew:
+        if not from_start:
             fold_repeats(self._connection, self._ids, file_id, first, first_call)
         self._limits(file_id, scan)
 
@@ -104,7 +104,7 @@ class Writer:
         return max(0, number)
 
     def _limits(self, file_id: int, scan: LogRows) -> None:
-        """Keep the latest word of a log on each limit."""
+        """Keep the latest report of a log on each rate limit."""
         for limit in scan.limits:
             name = file_id, storable(limit.name)
             known = self._connection.execute(
@@ -115,7 +115,7 @@ class Writer:
                 self._write(_INSERT_LIMIT, [_limit_row(file_id, scan.source, limit)])
 
     def drop(self, file_id: int) -> None:
-        """Take out all that a log gave."""
+        """Delete all rows of a log."""
         if self.is_first and file_id not in self._entered:
             return
         self.touch([file_id])
@@ -124,20 +124,20 @@ class Writer:
             self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))  # noqa: S608 - names of the schema
 
     def _remove_last(self, file_id: int, count: int) -> None:
-        """Take out the last responses that a log gave: a scan that goes on gives them again."""
+        """Delete the last responses of a log, which a resumed scan gives again."""
         sql = "SELECT n, family FROM responses WHERE file_id = ? AND n >= 0 ORDER BY n DESC LIMIT ?"
         rows = self._connection.execute(sql, (file_id, count)).fetchall()
         self._touched.families.update(family for _, family in rows if family is not None)
         self._write("DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, n) for n, _ in rows])
 
     def touch(self, file_ids: Iterable[int]) -> None:
-        """Note that the sessions of these logs are to be looked at again: a log is gone, or is back."""
+        """Note that the sessions of these logs have to be reconciled: a log is gone, or is back."""
         for file_id in file_ids:
             rows = self._connection.execute("SELECT session_id FROM log_sessions WHERE file_id = ?", (file_id,))
             self._touched.sessions.update(session_id for (session_id,) in rows)
 
     def move(self, file_id: int, *, counts: bool) -> None:
-        """Let nothing of a log count, because it is elsewhere now; or let it count again."""
+        """Set whether the rows of a log count: they do not while it is `ELSEWHERE`."""
         self._touch_copies(file_id)
         self._touched.has_moved = True
         self._connection.execute("UPDATE responses SET counts = ? WHERE file_id = ? AND n >= 0", (counts, file_id))
@@ -150,11 +150,11 @@ class Writer:
         touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
 
     def touch_all(self) -> None:
-        """Note that everything is to be looked at again."""
+        """Note that everything has to be reconciled."""
         self._touched.whole = True
 
     def reprice(self) -> None:
-        """Estimate every response anew: the prices have changed."""
+        """Estimate every response again, at new prices."""
         labels = PricedLabels(self._prices)
         names = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning")
         last = (0, -1)
@@ -173,7 +173,7 @@ class Writer:
         self.touch_all()
 
     def reconcile(self) -> None:
-        """Put right what was touched: sessions, which copies count, totals."""
+        """Update what was touched: sessions, which copies count, totals."""
         reconcile(self._connection, self._ids, self._touched)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
@@ -182,12 +182,12 @@ class Writer:
 
 
 def is_unreconciled(connection: sqlite3.Connection) -> bool:
-    """Whether a first run was interrupted: its logs are in, and nothing was decided about copies."""
+    """Whether the first sync was interrupted: its rows are in, and it is not decided which copies count."""
     return connection.execute("SELECT 1 FROM meta WHERE name = 'unreconciled'").fetchone() is not None
 
 
 def _with_own_family(row: Row) -> Row:
-    """A response that another session has better needs a family to be found by, and is alone in it."""
+    """Give a superseded response without a family one of its own, by which `reconcile` finds it."""
     if not row[_SUPERSEDED_BY] or row[_FAMILY] is not None:
         return row
     own = hash_name(f"{row[0]}.{row[1]}", b"")

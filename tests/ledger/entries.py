@@ -40,7 +40,7 @@ def book_of(*sessions, prices=PRICES):
     """A book with these sessions."""
     book = Book(prices)
     for one in sessions:
-        book.take(scan_of(one))
+        book.add_scan(scan_of(one))
     return book
 
 

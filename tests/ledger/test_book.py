@@ -207,7 +207,7 @@ def test_a_scan_brings_its_damage():
     """What was wrong with a log enters with its session."""
     one = Problem(path="s.jsonl", line=1, offset=0, kind="not_json", detail="?")
     book = book_of()
-    book.take(LogScan(sessions=(session("s"),), problems=Problems(count=2, first=(one,))))
+    book.add_scan(LogScan(sessions=(session("s"),), problems=Problems(count=2, first=(one,))))
     assert (book.problem_count, book.problems) == (2, [one])
 
 
@@ -215,13 +215,13 @@ def test_a_scan_brings_its_damage():
 def test_what_a_scan_gives_again_replaces_the_last_of_what_was_given(settled):
     """Also copies of responses that had a name: what they were copies of counts again."""
     book = book_of(session("s", record(output=1), record(output=2, key="k"), record(output=3)))
-    book.take(scan_of(session("t", record(output=1, key="k"), path="t.jsonl")))
+    book.add_scan(scan_of(session("t", record(output=1, key="k"), path="t.jsonl")))
     sql = "SELECT s.session, r.output FROM records r JOIN sessions s ON s.id = r.session_id ORDER BY 1, 2"
     if settled:
         assert book.query(sql, {}) == [("s", 1), ("s", 2), ("s", 3)]
-    book.take(LogScan(sessions=(session("s", record(output=7)),), replaced_count=2))
+    book.add_scan(LogScan(sessions=(session("s", record(output=7)),), replaced_count=2))
     assert book.query(sql, {}) == [("s", 1), ("s", 7), ("t", 1)]
-    book.take(LogScan(sessions=(session("s", record(output=8)),)))
+    book.add_scan(LogScan(sessions=(session("s", record(output=8)),)))
     assert book.query(sql, {}) == [("s", 1), ("s", 7), ("s", 8), ("t", 1)]
 
 
@@ -232,10 +232,10 @@ def test_a_scan_that_read_all_of_a_log_again_replaces_what_was_given(settled):
     call = ToolUse(key="c", time_ns=NOON, tool="bash")
     book = book_of(session("other", record()))
     before = session("s", record(), record(), tools=(call,), prompt="before")
-    book.take(LogScan(sessions=(before,), problems=Problems(count=2, first=(one,))))
+    book.add_scan(LogScan(sessions=(before,), problems=Problems(count=2, first=(one,))))
     if settled:
         book.reconcile()
-    book.take(LogScan(sessions=(session("s", record(output=7), prompt="after"),), full_rescan=True))
+    book.add_scan(LogScan(sessions=(session("s", record(output=7), prompt="after"),), full_rescan=True))
     assert book.query("SELECT output FROM records ORDER BY 1", {}) == [(5,), (7,)]
     assert book.query("SELECT prompt FROM sessions WHERE session = 's'", {}) == [("after",)]
     assert (book.query("SELECT * FROM tools", {}), book.problem_count, book.problems) == ([], 0, [])
@@ -267,7 +267,7 @@ def test_the_latest_word_on_a_limit_is_kept(turned):
     book = book_of()
     for time_ns, used, resets_ns in reversed(words) if turned else words:
         limit = Limit(time_ns=time_ns, name="primary", used_percent=used, resets_ns=resets_ns)
-        book.take(LogScan(sessions=(session("s", source="codex"),), limits=(limit,)))
+        book.add_scan(LogScan(sessions=(session("s", source="codex"),), limits=(limit,)))
     assert {name: limit.used_percent for name, limit in book.limits.items()} == {("codex", "primary"): 7}
 
 
@@ -276,5 +276,5 @@ def test_a_session_is_one_row_however_many_logs_tell_of_it():
     book = book_of(session("s", last_ns=NOON + 5))
     sql = "SELECT session, last_ns FROM sessions"
     assert book.query(sql, {}) == [("s", NOON + 5)]
-    book.take(scan_of(session("s", last_ns=NOON + 9, path="other.jsonl")))
+    book.add_scan(scan_of(session("s", last_ns=NOON + 9, path="other.jsonl")))
     assert book.query(sql, {}) == [("s", NOON + 9)]

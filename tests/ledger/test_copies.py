@@ -160,7 +160,7 @@ def test_a_great_family_is_settled_at_once(copy_rank):
         book.connection.set_trace_callback(asked.append)
         for name in "st":
             records = [record(key=str(n), family="f", copy_rank=copy_rank) for n in range(count)]
-            book.take(scan_of(session(name, *records)))
+            book.add_scan(scan_of(session(name, *records)))
         assert book.query("SELECT COUNT(*) FROM records", {}) == [(count,)]
         statements.append(sum(sql.startswith("SELECT") for sql in asked))
     assert statements[0] == statements[1]

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from sessionlog.ledger.identity import identify, is_beside, path_of, stored_path
+from sessionlog.ledger.identity import are_sidecars_unchanged, identify, path_of, stored_path
 
 OLD = 1_700_000_000 * 10**9
 
@@ -81,11 +81,11 @@ def test_what_is_beside_is_compared_without_the_source(log):
     """Also paths with lines, colons and bytes that are no text; no file beside is no change."""
     odd = [log.with_name("a\nb:c"), os.fsdecode(os.fsencode(log.parent) + b"/\xff")]
     told = look(log, *odd)[-1]
-    assert is_beside(told)
+    assert are_sidecars_unchanged(told)
     log.with_name("a\nb:c").write_bytes(b"x")
-    assert not is_beside(told)
-    assert is_beside(look(log, *odd)[-1])
-    assert is_beside("")
+    assert not are_sidecars_unchanged(told)
+    assert are_sidecars_unchanged(look(log, *odd)[-1])
+    assert are_sidecars_unchanged("")
 
 
 def test_a_databases_log_of_writes_is_beside_it(tmp_path):
@@ -131,7 +131,7 @@ def test_a_change_inside_a_folder_is_beside_what_is_compared_without_the_source(
     folder = tmp_path / "session"
     folder.mkdir()
     (folder / "1.json").write_bytes(b"1")
-    assert not is_beside(look(folder)[-1])
+    assert not are_sidecars_unchanged(look(folder)[-1])
 
 
 @pytest.mark.parametrize("path", ["/a/b", "/ä/b", os.fsdecode(b"/a/\xff"), "/a\nb"])

@@ -12,7 +12,7 @@ from sessionlog import aggregate_usage
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.store import open_ledger, open_to_ask
+from sessionlog.ledger.store import open_ledger, open_read_only
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import NOW, PATHS
@@ -128,7 +128,7 @@ def test_a_sync_killed_after_some_logs_has_these(home):
 
     assert wait(fork(die_after_three)) == -signal.SIGKILL
     with pytest.raises(LedgerUnusable, match="first time"):
-        open_to_ask(home.ledger)  # nothing was decided about copies yet
+        open_read_only(home.ledger)  # nothing was decided about copies yet
     jobs = []
 
     def scanner(work, sources, prices):

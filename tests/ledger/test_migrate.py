@@ -11,7 +11,7 @@ from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.freshness import open_current
 from sessionlog.ledger.schema import VERSION
-from sessionlog.ledger.store import open_ledger, open_to_ask
+from sessionlog.ledger.store import open_ledger, open_read_only
 from tests.ledger.entries import PRICES
 
 DUMP = Path(__file__).parents[2] / "testdata/ledger/version-1.sql"
@@ -58,5 +58,5 @@ def test_it_happens_once(path):
 def test_until_then_it_cannot_be_asked(path):
     """Questions alone change nothing."""
     with pytest.raises(LedgerUnusable, match="older sessionlog"):
-        open_to_ask(path)
+        open_read_only(path)
     assert open_current(path, {}) is None

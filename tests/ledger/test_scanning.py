@@ -64,7 +64,7 @@ def test_a_log_is_read_whole_at_first(home):
     """And known again by its looks, its first bytes and its last."""
     scanned = scan_job(job(home))
     size = home.at(CLAUDE).stat().st_size
-    assert (scanned.number, scanned.anew, scanned.settled, responses(scanned)) == (7, True, True, 30)
+    assert (scanned.number, scanned.from_start, scanned.settled, responses(scanned)) == (7, True, True, 30)
     assert (scanned.identity[2], scanned.rows.resume.offset) == (size, size)
     assert scanned.head == head_of(str(home.at(CLAUDE)), PRINT)
     assert scanned.print == tail_of(str(home.at(CLAUDE)), size)
@@ -75,7 +75,7 @@ def test_only_what_was_appended_is_read(home):
     first = scan_job(job(home))
     home.append(CLAUDE, [("answer", 40, 3), ("answer", 41, 3)])
     scanned = scan_job(job(home, first))
-    assert (scanned.anew, responses(scanned)) == (False, 2)
+    assert (scanned.from_start, responses(scanned)) == (False, 2)
 
 
 def test_a_source_may_read_all_of_a_log_again(home):
@@ -83,9 +83,9 @@ def test_a_source_may_read_all_of_a_log_again(home):
     first = scan_job(job(home))
     source = load_source("claude-code")
     scan = replace(source, scan=lambda path, _: replace(source.scan(path, None), full_rescan=True))
-    assert not scan_job(job(home, first)).anew
+    assert not scan_job(job(home, first)).from_start
     scanned = scan_job(job(home, first), scan)
-    assert (scanned.anew, responses(scanned)) == (True, 30)
+    assert (scanned.from_start, responses(scanned)) == (True, 30)
 
 
 @pytest.mark.parametrize("place", [0, 100, 4100, 5000, -5000, -100, -1])
@@ -96,13 +96,13 @@ def test_other_bytes_anywhere_are_read_from_the_start(home, place):
     content[place] ^= 1
     home.at(CLAUDE).write_bytes(content)
     home.append(CLAUDE, [("answer", 41, 3)])
-    assert scan_job(job(home, first)).anew
+    assert scan_job(job(home, first)).from_start
 
 
 def test_a_log_of_which_nothing_is_known_is_read_from_the_start(home):
     """Not even its first bytes: it was empty, or could not be read."""
     first = scan_job(job(home))
-    assert scan_job(job(home, first, prefix="")).anew
+    assert scan_job(job(home, first, prefix="")).from_start
 
 
 def test_a_log_written_a_moment_ago_is_not_settled(home):
@@ -125,7 +125,7 @@ def test_a_torn_last_line_is_read_again(home):
     assert (first.rows.resume.offset, first.rows.problems.count) == (size, 1)
     home.append(CLAUDE, [])
     scanned = scan_job(job(home, first))
-    assert (scanned.anew, responses(scanned), scanned.rows.problems.count) == (False, 1, 0)
+    assert (scanned.from_start, responses(scanned), scanned.rows.problems.count) == (False, 1, 0)
 
 
 def test_a_log_that_is_looked_at_once_is_not_made_known(home):

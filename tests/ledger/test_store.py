@@ -11,7 +11,7 @@ from sessionlog import aggregate_usage
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.freshness import open_current
 from sessionlog.ledger.schema import APPLICATION, VERSION
-from sessionlog.ledger.store import open_ledger, open_to_ask
+from sessionlog.ledger.store import open_ledger, open_read_only
 from sessionlog.ledger.upkeep import rebuild
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
@@ -260,7 +260,7 @@ def test_p13_what_is_no_regular_file_is_not_opened(home, place):
     assert notes == (f"the ledger is not used: {home.ledger} is not a regular file",)
     assert open_current(home.ledger, home.env) is None
     with pytest.raises(LedgerUnusable, match="is not a regular file"):
-        open_to_ask(home.ledger)
+        open_read_only(home.ledger)
 
 
 def make_device(path):
@@ -311,6 +311,6 @@ def test_p15_code_in_a_ledger_is_not_run(home, code, name):
     )
     assert open_current(home.ledger, home.env) is None
     with pytest.raises(LedgerUnusable, match=name):
-        open_to_ask(home.ledger)
+        open_read_only(home.ledger)
     rebuild(home.ledger, PRICES, home.env)
     assert asked(home) == (of_memory(home), ())

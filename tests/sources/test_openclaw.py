@@ -206,7 +206,7 @@ def test_a_fork_in_the_same_database_counts_once(agent):
     path = agent((A, header(A), answer(1)), (B, header(B, parentSession=A), answer(1), answer(2)))
     found = SOURCE.scan(path, None)
     book = Book(PriceBook.load())
-    book.take(found)
+    book.add_scan(found)
     assert [len(session.records) for session in found.sessions] == [1, 2]
     assert found.sessions[1].parent == A
     assert book.query("SELECT SUM(output) FROM records", {}) == [(2,)]

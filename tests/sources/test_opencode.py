@@ -125,7 +125,7 @@ def test_scan_and_events_agree_on_every_token(case, tmp_path, prices):
     source = {"kilo": kilo.SOURCE, "mimo": mimo.SOURCE}.get(case.split("/")[0], SOURCE)
     for log in logs_of(case, tmp_path, source):
         book = Book(prices)
-        book.take(source.scan(log, None))
+        book.add_scan(source.scan(log, None))
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in COUNTS)
         [counted] = book.query(f"SELECT COALESCE(SUM(requests), 0), {sums} FROM records", {})
         responses = [

@@ -332,7 +332,7 @@ def dump(*scans):
     """What a book makes of scans."""
     book = Book(PRICES)
     for scan in scans:
-        book.take(scan)
+        book.add_scan(scan)
     return book.query("SELECT key, input, output, cache_read, latency_ms FROM records ORDER BY key", {}), book.query(
         "SELECT session, start_ns, last_ns, end_status, prompt, parent FROM sessions", {}
     )

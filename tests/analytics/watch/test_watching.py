@@ -123,7 +123,7 @@ def test_of_a_log_that_grows_only_the_rest_is_read(machine):
     assert (before.session, after.requests - before.requests, after.tokens - before.tokens) == ("s-1", 1, 17)
     jobs = {job.path: (job, scanned) for job, scanned in machine.jobs}
     job, scanned = jobs[str(machine.logs / "s-1.jsonl")]
-    assert (job.resume.offset, scanned.anew) == (read, False)
+    assert (job.resume.offset, scanned.from_start) == (read, False)
     assert sum(len(one.responses) for one in scanned.rows.sessions) - scanned.rows.replaced_count == 1
 
 

@@ -100,7 +100,7 @@ def check_log(source: Source, log: str, *, prices: PriceBook, take: bool) -> Non
         check_scan(scan)
         if take:
             book = Book(prices)
-            book.take(scan)
+            book.add_scan(scan)
             book.close()
     with suppress(LogNotReadable, MissingExtra):
         names = list(source.name_sessions(log))
