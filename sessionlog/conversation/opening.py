@@ -1,7 +1,7 @@
-"""How a session begins: anew, with given messages, from its store, or from its log, which is the truth where it is.
+"""Opening a session: empty, with given messages, from its store, or from its log, which takes precedence.
 
-A fork begins where another session is, and goes its own way; its log names its parent. What a session is made of is
-checked before it begins: a wrong part is named at once, and not by the first turn.
+A fork starts with the history of another session; its log names the parent. All arguments are checked here, so that a
+wrong one raises at once and not in the first turn.
 """
 
 from __future__ import annotations
@@ -41,22 +41,20 @@ def open_session(
     logger: SessionLogger | None,
     settings: ConversationSettings | None,
 ) -> SessionState:
-    """Open a session with the history that is there: the log's, else the store's, else the given messages.
+    """Open a session with the log's history, else the store's, else the given messages.
 
     Raises:
-        ValueError: Messages are given, and there is a history already; or the log is another session's.
-        InvalidHistory: What is there cannot be used. It is left as it is.
+        ValueError: Messages are given although there is a history already, or the log is another session's.
+        InvalidHistory: The stored or logged history cannot be used. It is left unchanged.
     """
     state = _new(agent, session_id, store, logger, settings, system=system)
     logged = _logged(logger)
     stored = None if logged else state.slot.load()
     if messages is not None and (logged or stored is not None):
         where = f"the log {logged.path}" if logged else "the store"
-        raise ValueError(
-            f"there is a history of this session in {where} already; leave out messages=, or change the id"
-        )
+        raise ValueError(f"this session has a history in {where} already; leave out messages=, or change the id")
     if logged:
-        _go_on(state, logged)
+        _continue_log(state, logged)
     elif stored is not None:
         restore(state, stored, settings)
     elif messages is not None:
@@ -77,17 +75,17 @@ def open_saved(
     logger: SessionLogger | None,
     settings: ConversationSettings | None,
 ) -> SessionState:
-    """Open what was saved.
+    """Open a session from a snapshot.
 
     Raises:
-        InvalidHistory: It is no session.
+        InvalidHistory: The data is no valid session.
         ValueError: The logger has a history already.
     """
     state = _new(agent, saved_id(data), store, logger, settings)
     state.slot.set_version(data)
     restore(state, data, settings)
     if logger is not None and not logger.is_new():
-        raise ValueError(f"{logger.path} has a history already: Session.resume goes on with it")
+        raise ValueError(f"{logger.path} has a history already: Session.resume continues it")
     return state
 
 
@@ -100,15 +98,15 @@ def open_log_of(
     *,
     skip_damage: bool,
 ) -> SessionState:
-    """Open a session as its log has it, to go on with both; raises what `Session.resume` does."""
-    from sessionlog.conversation.log.logged_session import (  # noqa: PLC0415 - it reads every kind of log
+    """Open a session from its log, and continue the log; raises as `Session.resume` does."""
+    from sessionlog.conversation.log.logged_session import (  # noqa: PLC0415 - it loads the readers of all logs
         find_logged_session,
         open_log,
     )
 
     logged = find_logged_session(target, directory=directory, skip_damage=skip_damage)
     state = _new(agent, None, store, open_log(logged), settings)
-    _go_on(state, logged)
+    _continue_log(state, logged)
     return state
 
 
@@ -123,44 +121,46 @@ def open_fork_of_log(
     at: int | None,
     skip_damage: bool,
 ) -> SessionState:
-    """Open a new session where a log is, with a log of its own: in a folder, else beside a log of ours.
+    """Open a new session with a log's history; its own log is in `directory`, else next to a log of ours.
 
-    It raises what `Session.fork_from` does.
+    Raises as `Session.fork_from` does.
     """
-    from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - see open_log_of
+    from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - as in open_log_of
 
     logged = find_logged_session(target, directory=directory, at=at, skip_damage=skip_damage)
     _check_parts(session_id=session_id, store=store, settings=settings)
-    beside = directory if directory is not None or logged.closed else os.path.dirname(logged.path)
-    state = _new(agent, None, store, check_new(SessionLogger(beside, session_id)), settings)
+    folder = directory if directory is not None or logged.closed else os.path.dirname(logged.path)
+    state = _new(agent, None, store, check_new(SessionLogger(folder, session_id)), settings)
     _inherit(state, logged)
-    return _begun(state, logged.as_parent())
+    return _start_fork(state, logged.as_parent())
 
 
 def open_fork(parent: SessionState, session_id: str | None) -> SessionState:
-    """Open a new session where another one is; with a log beside its log, if it has one.
+    """Open a new session with another's history; if that has a log, the new log is in the same folder.
 
     Raises:
-        ValueError: There is a log, or a stored session, of that id already; or it is the parent's own.
+        ValueError: A log or a stored session has that id already, or it is the parent's own.
     """
     _check_parts(session_id=session_id)
     if session_id == parent.session_id:
-        raise ValueError(f"{session_id!r} is this session's own id; a fork has another, or leave it out for a new one")
+        raise ValueError(
+            f"{session_id!r} is this session's own id; give the fork another, or leave it out for a new one"
+        )
     recorder, store = parent.recorder.sibling(session_id), parent.slot.store
     chosen = session_id or recorder.session_id or str(uuid4())
     if store is not None and store.exists(chosen):
-        raise ValueError(f"there is a session {chosen!r} in the store already")
+        raise ValueError(f"session {chosen!r} is in the store already")
     if recorder.path is not None:
         parent.begin()
     history = parent.conversation.messages
     fork = _new(parent.agent, chosen, store, None, parent.conversation.settings, system=parent.system)
     fork.conversation.replace_messages(history)
     fork.recorder, fork.turn, fork.unanswered = recorder, state_of(history), parent.unanswered
-    return _begun(fork, parent.recorder.as_parent())
+    return _start_fork(fork, parent.recorder.as_parent())
 
 
-def _begun(fork: SessionState, parent: Mapping[str, Any] | None) -> SessionState:
-    """A fork whose log names its parent."""
+def _start_fork(fork: SessionState, parent: Mapping[str, Any] | None) -> SessionState:
+    """Write the fork's start, with its `parent`, to its log and store."""
     fork.use_system_of_agent()
     fork.begin(parent)
     save_changed(fork)
@@ -176,7 +176,7 @@ def _new(
     *,
     system: str | None = None,
 ) -> SessionState:
-    """A session of which nothing is known yet; its system's text is None unless it was given."""
+    """Create an empty session; its system text is None unless given."""
     _check_parts(session_id=session_id, system=system, store=store, logger=logger, settings=settings)
     chosen = _choose_id(session_id, logger)
     return SessionState(
@@ -190,22 +190,22 @@ def _new(
 
 
 def _choose_id(session_id: str | None, logger: SessionLogger | None) -> str:
-    """The id that is given, else the log's, else a new one. A log begins under its own name, whatever the session's."""
+    """The given id, else the log's, else a new one. An empty log may have another name than the session."""
     if logger is None:
         return str(uuid4()) if session_id is None else session_id
     if session_id not in {None, logger.session_id} and not logger.is_new():
         raise ValueError(
-            f"session {session_id!r} cannot go on in the log of {logger.session_id!r}; "
+            f"session {session_id!r} cannot continue the log of {logger.session_id!r}; "
             f"give it SessionLogger(session_id={session_id!r})"
         )
     return logger.session_id if session_id is None else session_id
 
 
-def _go_on(state: SessionState, logged: LoggedSession) -> None:
-    """Give a new session the history of its log, and what the store has beyond it.
+def _continue_log(state: SessionState, logged: LoggedSession) -> None:
+    """Give a new session the history of its log, and newer messages of the store.
 
     Raises:
-        InvalidHistory: The log and the store went on in different ways.
+        InvalidHistory: The log and the store have diverged.
     """
     start_ns = logged.start_ns
     if start_ns is not None:
@@ -214,24 +214,24 @@ def _go_on(state: SessionState, logged: LoggedSession) -> None:
     state.conversation.token_counter = TokenCounter(logged.usage, logged.requests)
     state.turn, state.is_begun, state.is_resumed = logged.state, True, True
     state.unanswered = logged.messages[-1] if logged.is_unanswered else None
-    state.use_system_of_agent()  # it is logged, if the log has none
+    state.use_system_of_agent()  # the next request logs it, if the log has none
     state.recorder.continue_log(logged, system=state.system)
     state.opened_at = state.recorder.last_seq
     catch_up(state, logged)
 
 
 def _inherit(state: SessionState, logged: LoggedSession) -> None:
-    """Give a new session a history that begins with a log's."""
+    """Give a new session the history, the system text and the state of a log."""
     state.conversation.replace_messages(logged.messages)
     state.system = logged.system if state.system is None else state.system
     state.turn = state_of(logged.messages)
 
 
 def _logged(logger: SessionLogger | None) -> LoggedSession | None:
-    """What a log holds, None if it is new, or has no more than its start."""
+    """Read a log; None if it is new or has only its start."""
     if logger is None or logger.is_new():
         return None
-    from sessionlog.conversation.log.logged_session import read_logged_session  # noqa: PLC0415 - only where there is a log already
+    from sessionlog.conversation.log.logged_session import read_logged_session  # noqa: PLC0415 - as in open_log_of
 
     found = read_logged_session(logger.path)
     return found if found.messages or found.requests or found.parent else None
@@ -240,29 +240,29 @@ def _logged(logger: SessionLogger | None) -> LoggedSession | None:
 def _check_parts(
     *, session_id: Any = None, system: Any = None, store: Any = None, logger: Any = None, settings: Any = None
 ) -> None:
-    """Demand that each part is what it is meant to be; None is left out.
+    """Check the types of a session's arguments; None means not given.
 
     Raises:
-        TypeError: One is something else; the message says what it is, and what is meant.
+        TypeError: An argument has a wrong type; the message names it and the right one.
         ValueError: The id is empty.
     """
     if not isinstance(session_id, str | None):
-        raise TypeError(f"session_id is {_named(session_id)}; it is a text; a store is given as store=…")
+        raise TypeError(f"session_id is {_kind(session_id)}; it is a text; a store is given as store=…")
     if session_id == "":
         raise ValueError("session_id is empty; leave it out, and the session gets a new one")
     if not isinstance(system, str | None):
-        raise TypeError(f"system is {_named(system)}; it is a text")
+        raise TypeError(f"system is {_kind(system)}; it is a text")
     if store is not None and (isinstance(store, type) or not _has(store, _STORE)):
-        raise TypeError(f"store is {_named(store)}; it has {', '.join(_STORE)}, as FileStore('a folder') does")
+        raise TypeError(f"store is {_kind(store)}; it has {', '.join(_STORE)}, as FileStore('a folder') does")
     if logger is not None and (isinstance(logger, type) or not _has(logger, _LOGGER)):
-        raise TypeError(f"logger is {_named(logger)}; it is a SessionLogger: logger=SessionLogger()")
+        raise TypeError(f"logger is {_kind(logger)}; it is a SessionLogger: logger=SessionLogger()")
     if not isinstance(settings, ConversationSettings | None):
-        raise TypeError(f"settings is {_named(settings)}; it is ConversationSettings(...)")
+        raise TypeError(f"settings is {_kind(settings)}; it is ConversationSettings(...)")
 
 
 def _has(value: Any, names: tuple[str, ...]) -> bool:
     return all(hasattr(value, name) for name in names)
 
 
-def _named(value: Any) -> str:
+def _kind(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__

@@ -1,8 +1,8 @@
-"""Session: a conversation with an agent that is kept, whatever happens to a turn, and can be resumed anywhere.
+"""Session: a conversation with an agent that is kept whatever happens to a turn, and can be resumed anywhere.
 
-What a user says is in the history, the log and the store before the agent is asked; what the agent says is in the
-history and the log before anybody is shown it. With a logger the log is the session, and a store has a snapshot of it.
-One turn runs at a time.
+A user's message is in the history, the log and the store before the request is sent; the answer's pieces are in the
+history and the log before they are passed on. With a logger, the log is the truth, and a store holds a snapshot of it.
+Only one turn runs at a time.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ _STATUS: Mapping[TurnState, str] = {"failed": "error", "cancelled": "cancelled",
 
 
 class Session:
-    """A conversation with an agent; also a context manager, which ends it in its log.
+    """A conversation with an agent; also a context manager, which writes session.end on exit.
 
-    Whatever happens to a turn, what was said is kept. Every change of the history by hand (`add_message`, `undo`,
-    `clear`, `truncate`) raises `StaleSession` where another writer has appended to the log or saved the session
-    meanwhile, and RuntimeError while a turn is under way.
+    The messages of a failed or interrupted turn are kept. Every direct change of the history (`add_message`, `undo`,
+    `clear`, `truncate`) raises `StaleSession` if another writer has appended to the log or saved the session
+    meanwhile, and RuntimeError during a turn.
 
     Args:
-        agent: An `Agent`, or what it takes.
-        session_id: Its id; that of the logger, else a new UUID by default.
-        system: What the agent is told to be; what is kept, else what the agent itself says by default.
-        messages: A history to begin with; it is copied.
-        store: Where it is saved after every turn. A session that is there already is restored.
-        logger: Where it is recorded. A log that has a history already is gone on with.
-        settings: The budget of the history, and how failures are tried again.
+        agent: An `Agent`, or a value for its `call` argument.
+        session_id: The id; by default that of the logger, else a new UUID.
+        system: The system prompt; by default the stored one, else the agent's.
+        messages: A history to start with; it is copied.
+        store: Where the session is saved after every turn. A session that it has already is restored.
+        logger: Where the session is recorded. A log with a history is continued.
+        settings: The budget of the history, and how failed requests are retried.
 
     Raises:
-        TypeError: `agent` is nothing that answers.
+        TypeError: `agent` cannot be used as one.
         ValueError: `messages` are given for a session that has a history already, or the log is another session's.
-        InvalidHistory: What is stored or logged is no session. It is left as it is.
+        InvalidHistory: The stored or logged data is no valid session. It is left unchanged.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Session:
     @classmethod
     def _of(cls, state: SessionState) -> Self:
         made = cls.__new__(cls)
-        made._begin(state)  # noqa: SLF001 - its own class's
+        made._begin(state)  # noqa: SLF001 - of this class
         return made
 
     @classmethod
@@ -97,11 +97,11 @@ class Session:
         logger: SessionLogger | None = None,
         settings: ConversationSettings | None = None,
     ) -> Self:
-        """Make a session of what `to_dict` or a store gave; one without an id gets a new one.
+        """Create a session from the data of `to_dict` or a store; it gets a new id if the data has none.
 
         Raises:
-            MissingField: Something is not there without which it is no session, as a message's role.
-            InvalidHistory: It is no session; the message says where and why.
+            MissingField: A required field is missing, such as a message's role.
+            InvalidHistory: The data is no valid session; the message states where and why.
             ValueError: The logger has a history already.
         """
         return cls._of(open_saved(data, agent, store, logger, settings))
@@ -116,11 +116,11 @@ class Session:
         logger: SessionLogger | None = None,
         settings: ConversationSettings | None = None,
     ) -> Self:
-        """Go on with a session of a store.
+        """Continue a session from a store.
 
         Raises:
-            LookupError: There is none of this id.
-            InvalidHistory: What is stored is no session. It is left as it is.
+            LookupError: The store has no session with this id.
+            InvalidHistory: The stored data is no valid session. It is left unchanged.
         """
         if not store.exists(session_id):
             raise LookupError(f"there is no session {session_id!r} in the store")
@@ -137,20 +137,20 @@ class Session:
         settings: ConversationSettings | None = None,
         skip_damage: bool = False,
     ) -> Self:
-        """Go on with a session from its log alone, and with the log.
+        """Restore a session from its log alone, and continue the log.
 
         Args:
-            target: The log's path, or the session's id or its beginning.
-            agent: Who is asked from now on.
-            directory: Where logs are, instead of the usual place.
-            store: Where it is saved as well.
+            target: The log's path, or the session's id or its first characters.
+            agent: As for a new session.
+            directory: The folder of logs, instead of the default.
+            store: Where the session is saved as well.
             settings: As for a new session.
-            skip_damage: Go on although parts of the log cannot be read.
+            skip_damage: Skip parts of the log that cannot be read.
 
         Raises:
-            LogNotReadable: Nothing matches, or what does cannot be read.
+            LogNotReadable: No log matches, or it cannot be read.
             AmbiguousSession: Several sessions match.
-            InvalidHistory: The log is damaged, or cannot be written. It is left as it is.
+            InvalidHistory: The log is damaged, or cannot be appended to. It is left unchanged.
         """
         return cls._of(open_log_of(target, agent, directory, store, settings, skip_damage=skip_damage))
 
@@ -167,25 +167,25 @@ class Session:
         settings: ConversationSettings | None = None,
         skip_damage: bool = False,
     ) -> Self:
-        """Begin a new session, with a log of its own, from any point of any log, other agents' logs included.
+        """Start a new session, with its own log, from any point of any log, other agents' logs included.
 
         Args:
-            target: The log's path, or the session's id or its beginning.
-            agent: Who is asked from now on.
-            at: The number (`seq`) of the last event that counts; None is the whole log.
+            target: The log's path, or the session's id or its first characters.
+            agent: As for a new session.
+            at: The number (`seq`) of the last event to use; None uses the whole log.
             session_id: The new session's id.
-            directory: Where our logs are, and where the new one goes; by default the usual place, and beside a log of
-                ours.
-            store: Where the new one is saved.
+            directory: The folder of our logs and of the new one; by default the new log is next to a log of ours, else
+                in the default folder.
+            store: Where the new session is saved.
             settings: As for a new session.
-            skip_damage: Go on although parts of the log cannot be read.
+            skip_damage: Skip parts of the log that cannot be read.
 
         Raises:
             LookupError: No event, or several, have the number `at`.
-            LogNotReadable: Nothing matches, or what does cannot be read.
+            LogNotReadable: No log matches, or it cannot be read.
             AmbiguousSession: Several sessions match.
             InvalidHistory: The log is damaged.
-            ValueError: There is a log of the new session's id already.
+            ValueError: The new session's id has a log already.
         """
         return cls._of(
             open_fork_of_log(target, agent, session_id, directory, store, settings, at=at, skip_damage=skip_damage)
@@ -193,46 +193,46 @@ class Session:
 
     @property
     def session_id(self) -> str:
-        """Its id."""
+        """The session's id."""
         return self._state.session_id
 
     @property
     def system(self) -> str | None:
-        """What the agent is told to be."""
+        """The system prompt."""
         return self._state.system
 
     @property
     def agent(self) -> BaseAgent:
-        """Who is asked."""
+        """The agent."""
         return self._state.agent
 
     @property
     def path(self) -> str | None:
-        """Its log's file; None without a logger."""
+        """The path of the log; None without a logger."""
         return self._state.recorder.path
 
     @property
     def conversation(self) -> Conversation:
-        """Its history with all that is known of it.
+        """The history, its settings and its token usage.
 
-        What is changed there by hand is logged, and saved, by the next turn or change of the session, or when it is
-        forked, saved or closed. `add_message`, `undo`, `clear` and `truncate` of the session do it at once.
+        Direct changes of it are logged and saved by the next turn or change of the session, or when it is forked,
+        saved or closed. `add_message`, `undo`, `clear` and `truncate` of the session log and save at once.
         """
         return self._state.conversation
 
     @property
     def settings(self) -> ConversationSettings:
-        """The budget of the history, and how failures are tried again."""
+        """The budget of the history, and how failed requests are retried."""
         return self._state.conversation.settings
 
     @property
     def usage(self) -> TokenUsage:
-        """Tokens of all its answers."""
+        """Tokens of all answers."""
         return self._state.conversation.token_counter.usage
 
     @property
     def messages(self) -> list[Message]:
-        """The history, in a list of its own."""
+        """A copy of the history."""
         return self._state.conversation.get_history()
 
     @property
@@ -242,9 +242,9 @@ class Session:
 
     @property
     def ends_on_interrupt(self) -> bool:
-        """Whether Ctrl-C, SIGTERM or a cancelled task within a turn ends the session in its log, as `cancelled`.
+        """Whether Ctrl-C, SIGTERM or a cancelled task during a turn writes session.end with status `cancelled`.
 
-        True by default. Who catches it and goes on, as a prompt does, sets it to False.
+        True by default. Set it to False if the program catches the interrupt and continues, as a prompt does.
         """
         return self._state.ends_on_interrupt
 
@@ -253,37 +253,37 @@ class Session:
         self._state.ends_on_interrupt = value
 
     def history(self) -> list[Message]:
-        """Return the history, in a list of its own."""
+        """Return a copy of the history."""
         return self.messages
 
     def run(
         self,
-        input: Input = None,  # noqa: A002 - the seed's word
+        input: Input = None,  # noqa: A002 - the name in the public API
         *,
         temperature: float | None = None,
         max_tokens: int | None = None,
         metadata: Any = None,
         **options: Any,
     ) -> Response:
-        """Say something, and return the answer.
+        """Send a message, and return the answer.
 
         Args:
-            input: A text, a user's message, or texts and pieces; a tool's message answers a call that is open; None
-                lets the agent go on without a word.
-            temperature: As for any other option: the agent gets it if it is given.
+            input: A text, a user message, or a list of texts and content parts; or a tool message for an open call;
+                None requests an answer without a new message.
+            temperature: An option like any other: passed to the agent if given.
             max_tokens: As above.
             metadata: As above.
-            **options: What else the agent takes.
+            **options: Other options of the agent.
 
         Raises:
-            AgentError: The agent failed. The question and what was answered are kept, and the next turn goes on from
-                there. `run()` asks again without a new question; so does the same question, where nothing was answered.
-            SessionNotSaved: The store failed: before the agent was asked, then nothing was said; or after, then the
-                answer is in the history.
-            StaleSession: The stored session was saved, or the log was written to, by another process meanwhile.
-            ValueError: `input` is a message of the system or of an assistant, or a tool's that answers no open call; or
-                it is None, and there is nothing to answer yet.
-            RuntimeError: Another turn is under way; or the agent is async and an event loop runs here: `run_async`.
+            AgentError: The agent failed. The question and a partial answer are kept, and the next turn continues from
+                there. `run()` retries without a new question; so does the same question, if there was no answer.
+            SessionNotSaved: The store failed: before the request, then the question is not in the history; or after,
+                then the answer is.
+            StaleSession: Another process has saved the session or appended to its log meanwhile.
+            ValueError: `input` is a system or assistant message, or a tool message without an open call; or it is
+                None, and there is nothing to answer yet.
+            RuntimeError: Another turn is running; or the agent is async and an event loop runs here: use `run_async`.
         """
         return _last(self.stream(input, temperature=temperature, max_tokens=max_tokens, metadata=metadata, **options))
 
@@ -296,7 +296,7 @@ class Session:
         metadata: Any = None,
         **options: Any,
     ) -> Response:
-        """Do as `run` in an event loop; an agent that is not async, and its tools, run in threads."""
+        """Do as `run` in an event loop; a sync agent and its tools run in threads."""
         return await _last_async(
             self.stream_async(input, temperature=temperature, max_tokens=max_tokens, metadata=metadata, **options)
         )
@@ -310,10 +310,10 @@ class Session:
         metadata: Any = None,
         **options: Any,
     ) -> Stream:
-        """Say something, and give the pieces of the answer as they come; the last one is `Done`.
+        """Send a message, and iterate over the pieces of the answer as they come; the last one is `Done`.
 
-        The turn begins with the first piece. A stream that is closed or forgotten before its end keeps what was shown.
-        It raises as `run` does.
+        The turn starts with the first `next()`. If the stream is closed or garbage-collected early, the text so far is
+        kept. Raises as `run` does.
         """
         options |= {"temperature": temperature, "max_tokens": max_tokens, "metadata": metadata}
         return self._stream_of(self._turn(input, options))
@@ -333,7 +333,7 @@ class Session:
         return AsyncStream(turn.steps(), turn.stop, self)
 
     def json(self, input: Input = None, *, schema: Any = None, **options: Any) -> Response:  # noqa: A002 - see run
-        """Ask for a structured answer; the response has it as `.output`.
+        """Request a structured answer; the response has it as `.output`.
 
         Args:
             input: As for `run`.
@@ -341,8 +341,8 @@ class Session:
             **options: As for `run`.
 
         Raises:
-            AgentError: As for `run`; or the answer is not what was asked for. It is kept in the history.
-            MissingExtra: A type needs pydantic.
+            AgentError: As for `run`; or the answer does not match the schema. It is kept in the history.
+            MissingExtra: pydantic or jsonschema is needed and not installed.
         """
         turn = self._turn(input, options, usable_schema(schema))
         response = _last(self._stream_of(turn))
@@ -361,10 +361,10 @@ class Session:
         return structured(turn.reply, turn.schema, response)
 
     def cancel(self) -> bool:
-        """End the turn that is under way, from another thread, a task or a signal handler; whether there was one.
+        """Cancel the running turn, from another thread, a task or a signal handler; return whether there was one.
 
-        It ends after the piece at hand; where an event loop waits for that, it waits no longer. What was said is kept,
-        and the response says `cancelled`. A call that blocks its thread cannot be ended.
+        The turn ends after the current piece; in an event loop, the wait for that piece is cancelled. The text so far
+        is kept, and the response has status `cancelled`. A call that blocks its thread cannot be cancelled.
         """
         stream = self._stream()
         if stream is not None:
@@ -374,10 +374,10 @@ class Session:
     def add_message(self, role: Role | Message, content: Any = None, **extra: Any) -> Message:
         """Add a message to the history; see `Conversation.add_message`.
 
-        A tool's message answers a call that is open. Before any other, open calls are closed.
+        A tool message has to answer an open call. Before any other message, open calls get a placeholder result.
 
         Raises:
-            InvalidHistory: It is no message, or answers no open call; the history is as it was.
+            InvalidHistory: The message is invalid, or answers no open call; the history is unchanged.
         """
         with self._between_turns() as state:
             message = state.conversation.add_message(role, content, **extra)
@@ -391,7 +391,7 @@ class Session:
         return message
 
     def undo(self) -> list[Message]:
-        """Take the newest turn back, the user's message and all that followed, and return it."""
+        """Remove the newest turn, the user message and all that followed, and return its messages."""
         with self._between_turns() as state:
             history = state.conversation.messages
             left = history[: last_turn(history)]
@@ -402,18 +402,18 @@ class Session:
         return list(history[len(left) :])
 
     def clear(self) -> None:
-        """Forget the history; the id, the system's text, and what was used stay."""
+        """Remove all messages; the id, the system text and the token usage stay."""
         with self._between_turns() as state:
             state.conversation.replace_messages(())
             state.recorder.cleared()
             state.turn = "new"
 
     def truncate(self) -> Truncation:
-        """Cut the history now, if it has reached its threshold, and say what that did.
+        """Truncate the history now, if it has reached its threshold, and return what that did.
 
         Raises:
-            InvalidHistory: The strategy or the summary of the settings gave what cannot be used. Whatever is raised, by
-                them too, the history is as it was.
+            InvalidHistory: The strategy or summary function of the settings returned something unusable. Exceptions
+                raised by these functions pass through. Either way the history is unchanged.
         """
         with self._between_turns() as state:
             before = state.conversation.messages
@@ -422,25 +422,25 @@ class Session:
         return cut
 
     def fork(self, session_id: str | None = None) -> Self:
-        """Return a new session that goes on from here on its own; with a log, a new log that names its parent.
+        """Return a new session with a copy of this history; with a logger, it has a new log that names its parent.
 
         Raises:
-            ValueError: There is a log, or a stored session, of that id already.
+            ValueError: A log or a stored session has that id already.
         """
         self._record_changes()
         return self._of(open_fork(self._state, session_id))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a JSON value that `from_dict` takes: its id, the system's text and the messages."""
+        """Return a JSON value for `from_dict`: the id, the system text and the messages."""
         return session_to_dict(self._state)
 
     def save(self, store: SessionStore | None = None) -> None:
-        """Save it, by default in its own store.
+        """Save the session, by default in its own store.
 
         Raises:
-            ValueError: It has no store, and none is given.
-            StaleSession: Somebody else has saved it since it was loaded.
-            SessionNotSaved: It could not be saved.
+            ValueError: The session has no store, and none is given.
+            StaleSession: Another writer has saved the session since it was loaded.
+            SessionNotSaved: The session could not be saved.
         """
         own = self._state.slot
         slot = own if store is None or store is own.store else StoreSlot(store, self.session_id)
@@ -450,14 +450,14 @@ class Session:
         save(self._state, slot)
 
     def close(self, status: str | None = None, *, error: BaseException | None = None) -> None:
-        """End the session in its log, and let go of the log. What is known of it can still be read.
+        """Write session.end and close the log. The history can still be read.
 
         Args:
-            status: `success`, `error` or `cancelled`; by default what its last turn came to.
-            error: Why.
+            status: `success`, `error` or `cancelled`; by default that of the last turn.
+            error: The reason, for the log.
 
         Raises:
-            RuntimeError: A turn is under way in another thread or task.
+            RuntimeError: A turn is running in another thread or task.
         """
         if self._is_closed:
             return
@@ -467,10 +467,10 @@ class Session:
         self._claim()
         self._busy.release()
         self._is_closed = True
-        with closing(state.recorder), suppress(StaleSession):  # nothing is written behind what another writer appended
+        with closing(state.recorder), suppress(StaleSession):  # write nothing after another writer's events
             if state.is_begun:
                 state.enter()
-                if state.is_touched or not state.is_resumed or status or error:  # else it was only looked at
+                if state.is_touched or not state.is_resumed or status or error:  # else it was only read
                     own = _STATUS.get(state.turn, "success") if state.is_touched else "success"
                     state.recorder.end(status or own, error=error)
 
@@ -494,7 +494,7 @@ class Session:
             if error is None or not self.cancel():
                 raise
             self._at_end = end
-            error.add_note(f"{busy}; it was cancelled, and the session ends with it")
+            error.add_note(f"{busy}; the turn was cancelled, and the session ends with it")
 
     async def __aenter__(self) -> Self:
         """Do as `with`."""
@@ -510,7 +510,7 @@ class Session:
         return f"{type(self).__name__}({self.session_id!r}, {self.agent!r}, {count} messages, {self.state})"
 
     def begun(self, stream: BaseStream) -> None:
-        """A stream begins its turn."""
+        """Start the turn of a stream: acquire the lock, and log direct changes of the history."""
         self._claim()
         self._stream = weakref.ref(stream)  # weak: a forgotten stream is closed
         watch(stream)
@@ -521,7 +521,7 @@ class Session:
             raise
 
     def ended(self, stream: BaseStream) -> None:
-        """A stream is over."""
+        """End the turn of a stream: release the lock."""
         unwatch(stream)
         self._stream = lambda: None
         self._busy.release()
@@ -529,12 +529,12 @@ class Session:
         at_end()
 
     def interrupted_by(self, error: BaseException) -> None:
-        """Wait for the exception, which ends the `with` block."""
+        """Do nothing: the exception ends the `with` block, which closes the session."""
 
     def _claim(self) -> None:
         """Acquire the turn lock `_busy`; the caller releases it."""
         if self._is_closed:
-            raise RuntimeError(f"session {self.session_id!r} is closed; Session.resume or Session.load goes on with it")
+            raise RuntimeError(f"session {self.session_id!r} is closed; Session.resume or Session.load continues it")
         if not self._busy.acquire(blocking=False):
             raise RuntimeError(
                 f"session {self.session_id!r} is busy with another turn; read its stream to the end, close it, or "
@@ -543,7 +543,7 @@ class Session:
 
     @contextmanager
     def _between_turns(self) -> Iterator[SessionState]:
-        """Change the history between two turns; then it is saved."""
+        """Hold the turn lock for a change of the history; save the session afterwards."""
         self._claim()
         try:
             self._state.enter()
@@ -553,7 +553,7 @@ class Session:
             self._busy.release()
 
     def _record_changes(self) -> None:
-        """Log what was changed by hand; not in the midst of a turn, nor in a log that another writer has continued."""
+        """Log direct changes of the history, except during a turn, or if another writer has continued the log."""
         if self._state.is_begun and not self._is_closed and self._stream() is None:
             with suppress(StaleSession):
                 self._state.enter()
@@ -562,7 +562,7 @@ class Session:
         given = {name: value for name, value in options.items() if value is not None}
         message = message_of(asked)
         if message is None and not self._state.conversation.message_count:
-            raise ValueError('there is nothing to answer yet; say something: run("...")')
+            raise ValueError('there is nothing to answer yet; send a message: run("...")')
         return Turn(self._state, message, given, schema)
 
     def _stream_of(self, turn: Turn) -> Stream:
@@ -586,7 +586,7 @@ async def _last_async(stream: AsyncStream) -> Response:
 
 
 def _status(error: BaseException | None) -> str | None:
-    """How an exception ends a session; None leaves it to the last turn."""
+    """The status that an exception gives a session; None leaves it to the last turn."""
     if error is None or (isinstance(error, SystemExit) and error.code in {None, 0}):
         return None
     return "error" if isinstance(error, Exception) else "cancelled"

@@ -1,4 +1,4 @@
-"""SessionState: all that a session consists of, as one value; turns and changes work on it."""
+"""SessionState: the state of a session; turns and changes of the history work on it."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ CUT_OFF = "No result: the session was interrupted while this tool ran; it may ha
 
 @dataclass(slots=True, kw_only=True)
 class SessionState:
-    """What a session consists of.
+    """The state of a session.
 
     Attributes:
-        session_id: Its id.
-        agent: Who is asked.
+        session_id: The session's id.
+        agent: The agent.
         conversation: The history.
         recorder: Writes the log.
-        slot: Its place in a store.
-        system: What the agent is told to be.
-        turn: How the last turn ended.
-        is_begun: The log has its start.
-        is_resumed: The log was there before it.
-        unanswered: The last message of a turn that ended without any answer to it.
-        opened_at: The number of the log's last event when it was opened; None without one.
-        ends_on_interrupt: An interrupt ends the session in its log.
+        slot: The session's key and version in its store.
+        system: The system prompt.
+        turn: The state of the last turn.
+        is_begun: session.start is written.
+        is_resumed: The log existed before this session object.
+        unanswered: The last message of a turn that ended without any answer.
+        opened_at: The number of the log's last event at opening; None without one.
+        ends_on_interrupt: An interrupt writes session.end.
     """
 
     session_id: str
@@ -54,26 +54,26 @@ class SessionState:
     ends_on_interrupt: bool = True
 
     def use_system_of_agent(self) -> None:
-        """Take the agent's own system text where neither the caller nor the history has one."""
+        """Use the agent's system text where neither the caller nor the history has one."""
         if self.system is None:
             self.system = self.agent.system
 
     def begin(self, parent: Mapping[str, Any] | None = None) -> None:
-        """Write the start, once, and the history that the session begins with."""
+        """Write session.start and the initial history, once."""
         if not self.is_begun:
             self.is_begun = True
             used = None if parent else self.conversation.token_counter.usage or None
             history = self.conversation.messages
             self.recorder.begin(system=self.system, parent=parent, inherited=history, usage=used)
-            if history and self.turn != state_of(history):  # which is what readers see
+            if history and self.turn != state_of(history):  # which is what readers would derive
                 self.record(self.turn)
             self.opened_at = self.recorder.last_seq
 
     def enter(self) -> None:
-        """Begin a turn or a change: what was changed by hand since the last one is written first.
+        """Prepare a turn or a change: log direct changes of the history since the last one.
 
         Raises:
-            StaleSession: Somebody else has written to the log since; nothing is written.
+            StaleSession: Another writer has appended to the log; nothing is written.
         """
         if self.is_begun:
             self.recorder.check_sole_writer()
@@ -81,37 +81,37 @@ class SessionState:
         self.record()
 
     def record(self, turn: TurnState | None = None) -> None:
-        """Write what the log does not have yet of the history; and how the turn stands, where no answer says it."""
+        """Log the changes of the history, and the turn's state where no answer states it."""
         self.recorder.sync(self.conversation.messages, state=turn)
 
     @property
     def is_saved(self) -> bool:
-        """Every change is saved in a store."""
+        """Whether every change is saved in a store."""
         return self.slot.store is not None and self.conversation.settings.auto_save
 
     @property
     def is_touched(self) -> bool:
-        """Something was written to the log since it was opened."""
+        """Whether anything was written to the log since it was opened."""
         return self.recorder.last_seq != self.opened_at
 
     def is_unanswered(self, message: Message) -> bool:
-        """Whether the message is the end of the history, because a turn that asked it has ended without an answer."""
+        """Whether the message ends the history because its turn ended without an answer."""
         history = self.conversation.messages
         return bool(history) and history[-1] is self.unanswered and history[-1] == cap_message(message)
 
     def check_answer(self, message: Message) -> None:
-        """Demand that a tool's message answers a call that is open.
+        """Check that a tool message answers an open call.
 
         Raises:
-            InvalidHistory: It does not; the message says which are.
+            InvalidHistory: It does not; the error lists the open calls.
         """
-        waiting = [request.id for request in open_calls(self.conversation.messages)]
-        if message.tool_call_id not in waiting:
-            open_ids = ", ".join(waiting) or "none"
-            raise InvalidHistory(f"no open call has the id {message.tool_call_id!r:.80}; open are {open_ids}")
+        ids = [request.id for request in open_calls(self.conversation.messages)]
+        if message.tool_call_id not in ids:
+            listed = ", ".join(ids) or "none"
+            raise InvalidHistory(f"no open call has the id {message.tool_call_id!r:.80}; open calls: {listed}")
 
     def close_calls(self) -> list[Message]:
-        """Answer the calls that were left open, for no model takes a history without; return the answers."""
+        """Add a placeholder result for each open call, which models require, and return these results."""
         text = NOT_RUN if self.turn == "complete" else CUT_OFF
         return [
             self.conversation.add_message(
@@ -121,11 +121,11 @@ class SessionState:
         ]
 
     def needs_truncation(self) -> bool:
-        """Whether the history is to be cut before the agent is asked."""
+        """Whether the history has to be truncated before the next request."""
         conversation = self.conversation
         return conversation.settings.auto_truncate and conversation.needs_truncation(self.system_estimate())
 
     def system_estimate(self) -> int:
-        """Estimate the tokens that every request has besides the history: the system's text and the tools."""
+        """Estimate the tokens of a request besides the history: system text and tools."""
         tools = [[tool.name, tool.description, tool.parameters] for tool in self.agent.tools]
         return int(count_tokens(self.system or "")) + (int(count_tokens_json(tools)) if tools else 0)

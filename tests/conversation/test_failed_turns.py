@@ -115,7 +115,7 @@ def test_a_failed_turn_keeps_what_was_said():
     """Seed 001's partial recovery: marked in the history, and sent on without the mark."""
     agent = Scripted(["It ", "is", ValueError("no")], "Yes.")
     session = Session(agent)
-    with pytest.raises(AgentError, match="what was said is kept") as caught:
+    with pytest.raises(AgentError, match="the partial answer is kept") as caught:
         session.run("a")
     assert caught.value.partial == "It is"
     assert session.messages[-1] == Message.assistant("It is", partial="failed")

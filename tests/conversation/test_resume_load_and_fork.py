@@ -309,7 +309,7 @@ def test_a_fork_is_saved_at_once():
     session = one_turn(store=store)
     fork = session.fork()
     assert said(Session.load(fork.session_id, Scripted(), store).messages) == TWO
-    with pytest.raises(ValueError, match=f"'{fork.session_id}' in the store already"):
+    with pytest.raises(ValueError, match=f"'{fork.session_id}' is in the store already"):
         session.fork(fork.session_id)
 
 
@@ -366,5 +366,5 @@ def test_a_log_may_have_a_name_of_its_own(tmp_path):
         session.run("Hello")
     assert (session.session_id, store.list_sessions()) == ("s-1", ["s-1"])
     assert len(Session.resume(logger.path, Scripted()).messages) == 2
-    with pytest.raises(ValueError, match=r"'s-2' cannot go on in the log of .*SessionLogger\(session_id='s-2'\)"):
+    with pytest.raises(ValueError, match=r"'s-2' cannot continue the log of .*SessionLogger\(session_id='s-2'\)"):
         Session(Scripted(), "s-2", logger=SessionLogger(tmp_path, logger.session_id))

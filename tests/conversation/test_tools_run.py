@@ -107,10 +107,10 @@ def test_a_model_that_only_asks_for_tools_is_stopped():
 def test_a_result_that_nobody_waits_for_is_refused():
     """By name, and the history is as it was; the calls that are open are named."""
     session = Session(Scripted(calls(("f", {}))))
-    with pytest.raises(InvalidHistory, match="'c1'; open are none"):
+    with pytest.raises(InvalidHistory, match="'c1'; open calls: none"):
         session.add_message("tool", "7", tool_call_id="c1")
     session.run("a")
-    with pytest.raises(InvalidHistory, match="'c2'; open are c1"):
+    with pytest.raises(InvalidHistory, match="'c2'; open calls: c1"):
         session.add_message("tool", "7", tool_call_id="c2")
     assert len(session.messages) == 2
 

@@ -188,7 +188,7 @@ def test_failures_are_those_of_run():
             settings=ConversationSettings(retry_initial_s=0, retry_jitter_s=0),
         )
         assert (await session.run_async("a")).text == "1"
-        with pytest.raises(AgentError, match="ValueError: no; what was said is kept"):
+        with pytest.raises(AgentError, match="ValueError: no; the partial answer is kept"):
             await session.run_async("b")
         assert session.messages[-1] == Message.assistant("2", partial="failed")
 

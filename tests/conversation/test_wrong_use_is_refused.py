@@ -86,7 +86,7 @@ def test_a_tools_result_that_no_call_waits_for_is_refused():
     store = MemoryStore()
     session = Session(Scripted("1"), "s1", store=store)
     session.run("a")
-    with pytest.raises(InvalidHistory, match="no open call has the id 'x'; open are none"):
+    with pytest.raises(InvalidHistory, match="no open call has the id 'x'; open calls: none"):
         session.run(Message.tool("42", "x"))
     assert (len(session.messages), session.state) == (2, "complete")
     assert len(Session.load("s1", Scripted(), store).messages) == 2

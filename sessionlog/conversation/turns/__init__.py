@@ -1,1 +1,1 @@
-"""One turn: the agent is asked, its tools run, failures are tried again, and every piece is passed on as it comes."""
+"""One turn: requests to the agent, tool runs, retries, and the stream of pieces."""

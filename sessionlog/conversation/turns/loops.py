@@ -1,7 +1,7 @@
-"""Event loops: what an async agent gives is awaited, and the wait can be ended from outside.
+"""Event loops for async agents, and cancellation of what they wait for.
 
-A plain caller's async agents are awaited in a loop of ours, one for each thread, as long as the thread lives: a client
-keeps connections open from turn to turn, and they belong to the loop in which they were opened.
+Without a running loop, async agents run in a loop of ours, one per thread for the thread's lifetime: clients keep
+connections open between turns, and a connection belongs to the loop in which it was opened.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any, Final
 
 
 class TurnCancelled(BaseException):
-    """The turn was asked to stop: no error of the agent, so nothing that tries again may take it for one."""
+    """The turn was cancelled; a BaseException, so that no retry treats it as an error of the agent."""
 
 
 class CancelToken:
-    """A wish to stop, made from any thread or from a signal handler: so without a lock.
+    """A request to cancel, set from any thread or signal handler, and therefore without a lock.
 
     Attributes:
-        requested: A caller wants the turn to end after the piece at hand.
-        wake: Ends the wait for the piece at hand, where it can be ended; set by what waits.
+        requested: The turn has to end after the current piece.
+        wake: Cancels the wait for the current piece, where possible; set by the waiting code.
     """
 
     __slots__ = ("requested", "wake")
@@ -35,23 +35,23 @@ class CancelToken:
         self.wake: Callable[[], object] | None = None
 
     def request(self) -> None:
-        """Ask the turn to stop."""
+        """Request the end of the turn."""
         self.requested = True
         wake = self.wake
         if wake is not None:
             wake()
 
     def check(self) -> None:
-        """Raise `TurnCancelled` if that was asked for."""
+        """Raise `TurnCancelled` if the end was requested."""
         if self.requested:
             raise TurnCancelled
 
 
 def check_no_loop() -> None:
-    """See that an event loop of one's own can be run here.
+    """Check that no event loop runs in this thread, so that ours can.
 
     Raises:
-        RuntimeError: One is running already in this thread.
+        RuntimeError: A loop is running.
     """
     try:
         asyncio.get_running_loop()
@@ -61,14 +61,14 @@ def check_no_loop() -> None:
 
 
 async def stoppable(awaitable: Awaitable[Any], stop: CancelToken | None) -> Any:
-    """Await something; a stop cancels it. Without a `stop`, a cancelled caller waits for its end first.
+    """Await something that `stop` can cancel. Without a `stop`, it finishes even if the caller is cancelled.
 
     Raises:
-        TurnCancelled: The turn was asked to stop meanwhile.
+        TurnCancelled: `stop` was requested.
     """
     waiting = asyncio.ensure_future(awaitable)
     if stop is None:
-        return await _whole(waiting)
+        return await _shielded(waiting)
     loop = asyncio.get_running_loop()
     stop.wake = lambda: _cancel(loop, waiting)
     try:
@@ -85,11 +85,11 @@ async def stoppable(awaitable: Awaitable[Any], stop: CancelToken | None) -> Any:
 
 
 async def in_thread(call: Callable[[], Any], stop: CancelToken | None) -> Any:
-    """Run a call that blocks in a thread; one that is stopped is left alone, and what comes of it is lost."""
+    """Run a blocking call in a thread; after a stop it continues there, and its result is dropped."""
     return await stoppable(asyncio.to_thread(_without_stop_iteration, call), stop)
 
 
-async def _whole(waiting: asyncio.Future[Any]) -> Any:
+async def _shielded(waiting: asyncio.Future[Any]) -> Any:
     try:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
@@ -106,7 +106,7 @@ def _cancel(loop: asyncio.AbstractEventLoop, waiting: asyncio.Future[Any]) -> No
 
 
 def _without_stop_iteration(call: Callable[[], Any]) -> Any:
-    """No future can carry a StopIteration."""
+    """Call, and convert StopIteration, which a future cannot carry."""
     try:
         return call()
     except StopIteration as error:
@@ -114,19 +114,19 @@ def _without_stop_iteration(call: Callable[[], Any]) -> Any:
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop that a forked process lets alone: closed there, it would be deaf in the process that goes on with it."""
+    """A loop that a forked process does not close: that would unregister the parent's file descriptors."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
         super().__init__()
 
     def close(self) -> None:
-        """Close it, where it was opened."""
+        """Close the loop, but only in the process that opened it."""
         if self._process == os.getpid():
             super().close()
 
 
-class _Own:
+class _ThreadRunner:
     """A thread's runner; it is closed with the thread, and at the end of the program."""
 
     def __init__(self) -> None:
@@ -138,12 +138,12 @@ class _Own:
 _threads = threading.local()
 
 
-def runner_here() -> asyncio.Runner:
-    """Return the runner of this thread; a forked process has its own."""
-    mine: _Own | None = getattr(_threads, "own", None)
-    if mine is None or mine.process != os.getpid():
-        mine = _threads.own = _Own()
-    return mine.runner
+def thread_runner() -> asyncio.Runner:
+    """Return the runner of this thread; a forked process gets a new one."""
+    own: _ThreadRunner | None = getattr(_threads, "own", None)
+    if own is None or own.process != os.getpid():
+        own = _threads.own = _ThreadRunner()
+    return own.runner
 
 
 def _close(runner: asyncio.Runner, process: int) -> None:
@@ -152,18 +152,18 @@ def _close(runner: asyncio.Runner, process: int) -> None:
 
 
 END: Final = object()
-"""What stands behind the last piece."""
+"""Returned by a source after its last piece."""
 
 
 class AsyncSource:
-    """The pieces of an async iterator, asked for by one task from the first to the last.
+    """The pieces of an async iterator, all of them read by one task.
 
-    What an agent opens in one step and closes in another (a cancel scope, a task group) has to see the same task.
+    A cancel scope or task group that the agent opens in one step and closes in another needs the same task.
     """
 
     is_blocking = False
-    _answer: asyncio.Future[Any]  # what the last `next` waits for
-    _cleaned: asyncio.Future[None]  # done with the task
+    _answer: asyncio.Future[Any]  # awaited by the last `next`
+    _cleaned: asyncio.Future[None]  # done when the task is
 
     def __init__(self, pieces: AsyncIterator[Any]) -> None:
         self._pieces = pieces
@@ -184,9 +184,9 @@ class AsyncSource:
         return await answer
 
     def close(self) -> asyncio.Future[Any] | None:
-        """Cancel what is under way; the future is done when the agent has cleaned up, and need not be awaited.
+        """Cancel the task; return a future, done when the agent has cleaned up, which need not be awaited.
 
-        It may be called from any thread, and after the loop is gone.
+        Any thread may call it, also after the loop was closed.
         """
         task = self._task
         if task is None or task.done():
@@ -205,11 +205,11 @@ class AsyncSource:
                 await self._wanted.wait()
                 self._wanted.clear()
                 piece = await anext(self._pieces, END)
-                self._tell(piece)
-        except asyncio.CancelledError:  # by `close`; or the agent's own, which is neither is a result
+                self._deliver(piece)
+        except asyncio.CancelledError:  # by close() or by the agent; not a result
             self._answer.cancel()
         except Exception as error:  # noqa: BLE001 - it is passed to the waiting `next`
-            self._tell(error)
+            self._deliver(error)
         finally:
             if inspect.isasyncgen(self._pieces):
                 with suppress(Exception):
@@ -219,7 +219,7 @@ class AsyncSource:
         if not self._cleaned.done():
             self._cleaned.set_result(None)
 
-    def _tell(self, piece: Any) -> None:
+    def _deliver(self, piece: Any) -> None:
         if self._answer.done():
             return
         if isinstance(piece, Exception):

@@ -1,4 +1,4 @@
-"""A structured answer: JSON that a model wrote, read as what was asked for, and refused where it is something else."""
+"""Structured answers: parse a model's JSON, and check it against the requested schema."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sessionlog.errors import AgentError, MissingExtra
 
 _FENCED = re.compile(r"\A\s*```[A-Za-z0-9_-]*[ \t\r]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
 _NO_SCHEMAS = (str, bytes, int, float, list, tuple, set, frozenset, FunctionType)
-_NAMED = 3
-"""Flaws of an answer that fit in a sentence."""
+_MAX_LISTED = 3
+"""Problems that an error message lists."""
 
 
 def usable_schema(schema: Any) -> Any:
-    """Return a schema that can be used, before anybody is asked; None is an empty one, which is any JSON.
+    """Check a schema before a request is sent, and return it; None becomes an empty one, which allows any JSON.
 
     Raises:
-        TypeError: It is neither a type nor a JSON schema.
-        ValueError: It is a dict, and no JSON schema.
-        MissingExtra: It needs pydantic (a type) or jsonschema (a JSON schema), which is not installed.
+        TypeError: The schema is neither a type nor a JSON schema.
+        ValueError: It is a dict, but no JSON schema.
+        MissingExtra: pydantic (for a type) or jsonschema (for a JSON schema) is not installed.
     """
     if isinstance(schema, Mapping):
         if schema:
@@ -36,7 +36,7 @@ def usable_schema(schema: Any) -> Any:
 
 
 def structured(reply: Reply | None, schema: Any, response: Response) -> Response:
-    """Return a response with its text read as `output`; the agent may have read it itself, in its last `reply`."""
+    """Return a response with `output` parsed from its text, unless the last `reply` has it parsed by the agent."""
     if response.status == "cancelled":
         return response
     if reply is not None and reply.has_output:
@@ -46,15 +46,15 @@ def structured(reply: Reply | None, schema: Any, response: Response) -> Response
 
 
 def read_output(text: str, schema: Any) -> Any:
-    """Return what an answer says.
+    """Return the value in an answer.
 
     Args:
         text: JSON, as it is or in a Markdown fence.
         schema: A pydantic model or any type; or a JSON schema. An empty one takes any JSON.
 
     Raises:
-        AgentError: It is not JSON, or not what was asked for: the message says where. The answer stays in the history.
-        ValueError: The JSON schema refers to what cannot be found; nothing is fetched.
+        AgentError: The text is not JSON, or does not match the schema: the message states where.
+        ValueError: The JSON schema has a reference that cannot be resolved; nothing is fetched.
     """
     fenced = _FENCED.match(text)
     try:
@@ -65,10 +65,10 @@ def read_output(text: str, schema: Any) -> Any:
 
 
 def checked(value: Any, schema: Any) -> Any:
-    """Return a JSON value as the type that was asked for, or as it is where a JSON schema allows it.
+    """Return a JSON value converted to a type, or unchanged if a JSON schema allows it.
 
     Raises:
-        AgentError: It is none, or the schema does not.
+        AgentError: The value does not match.
         ValueError: As for `read_output`.
     """
     if isinstance(schema, Mapping):
@@ -79,44 +79,42 @@ def checked(value: Any, schema: Any) -> Any:
         return _load_adapter(schema).validate_python(value)
     except ValueError as error:
         listed = getattr(error, "errors", None)
-        flaws = [f"{_place(flaw['loc'])}: {flaw['msg']}" for flaw in listed()] if listed is not None else [str(error)]
-        raise _refused(flaws) from error
+        problems = [f"{_path(one['loc'])}: {one['msg']}" for one in listed()] if listed is not None else [str(error)]
+        raise _mismatch(problems) from error
 
 
 def _check_value(value: Any, schema: Mapping[str, Any]) -> None:
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - jsonschema brings it
+    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - installed with jsonschema
 
     try:
         found = list(islice(_validator(schema).iter_errors(value), 100))
     except Unresolvable as error:
-        raise ValueError(
-            f"schema: {error}; a JSON schema has all that it refers to inside, nothing is fetched"
-        ) from error
+        raise ValueError(f"schema: {error}; references have to be inside the schema, nothing is fetched") from error
     if found:
         found.sort(key=lambda error: len(error.absolute_path))
-        raise _refused([f"{error.json_path}: {error.message:.200}" for error in found])
+        raise _mismatch([f"{error.json_path}: {error.message:.200}" for error in found])
 
 
-def _refused(flaws: Sequence[str]) -> AgentError:
-    more = f"; and {len(flaws) - _NAMED} more" if len(flaws) > _NAMED else ""
+def _mismatch(problems: Sequence[str]) -> AgentError:
+    more = f"; and {len(problems) - _MAX_LISTED} more" if len(problems) > _MAX_LISTED else ""
     return AgentError(
-        f"the answer is not what was asked for: {'; '.join(flaws[:_NAMED])}{more}. It is kept in the session"
+        f"the answer does not match the schema: {'; '.join(problems[:_MAX_LISTED])}{more}. It is kept in the session"
     )
 
 
-def _place(steps: Iterable[str | int]) -> str:
-    """A place in a JSON value, spelled as JSONPath."""
+def _path(steps: Iterable[str | int]) -> str:
+    """A place in a JSON value as JSONPath."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _validator(schema: Mapping[str, Any]) -> Any:
     try:
         from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415 - an optional package
-        from jsonschema_specifications import REGISTRY  # noqa: PLC0415 - it comes with it
+        from jsonschema_specifications import REGISTRY  # noqa: PLC0415 - installed with jsonschema
     except ImportError as error:
         raise MissingExtra("a JSON schema needs jsonschema: pip install 'sessionlog[json]'") from error
     whole = dict(schema)
@@ -125,7 +123,7 @@ def _validator(schema: Mapping[str, Any]) -> Any:
         make.check_schema(whole)
     except SchemaError as error:
         raise ValueError(f"schema: no JSON schema: {error.json_path}: {error.message:.200}") from error
-    return make(whole, registry=REGISTRY)  # which knows the drafts, and fetches nothing
+    return make(whole, registry=REGISTRY)  # has the drafts' own schemas, and fetches nothing
 
 
 def _load_adapter(schema: Any) -> Any:

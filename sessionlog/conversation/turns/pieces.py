@@ -1,8 +1,8 @@
-"""Pieces: what an agent gives while it answers, and what a stream passes on.
+"""Pieces: what an agent yields while it answers, and what a stream yields to the caller.
 
-An agent gives, for each answer of its model, texts as they come and then one `Reply`; an agent that runs its tools
-itself gives a `ToolReturned` for each and goes on with the next answer. A stream passes on texts and tools, and
-ends with one `Done`.
+For each answer of its model, an agent yields texts as they come and then one `Reply`; an agent that runs its tools
+itself yields a `ToolReturned` for each, then the next answer. A stream yields texts and tools, and ends with one
+`Done`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """A tool that the model has asked for is about to run."""
+    """A tool that the model has called is about to run."""
 
     request: ToolRequest
     type: Literal["tool_called"] = "tool_called"
@@ -37,13 +37,13 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolReturned:
-    """What a tool has returned.
+    """The result of a tool call.
 
     Attributes:
         request: The call.
-        message: The result as it enters the history, of role `tool`.
-        error: Why it failed, None if it did not.
-        duration_ms: How long it ran; None where it was not measured.
+        message: The result for the history, of role `tool`.
+        error: Why the tool failed; None if it did not.
+        duration_ms: How long it ran; None if not measured.
     """
 
     request: ToolRequest
@@ -63,7 +63,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NextRequest:
-    """An agent that runs its tools itself asks its model again."""
+    """An agent that runs its tools itself sends the next request to its model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +74,11 @@ class Reply:
         message: Its text and tool calls, of role `assistant`.
         usage: Tokens in disjoint classes (input is what touched no cache); None where it is unknown.
         model: The model that answered.
-        provider: Who served it.
-        cost_usd: What it cost, if the provider says so; None is unknown.
-        finish_reason: Why it stopped, in the provider's word.
-        output: The structured answer, where the agent has parsed it itself.
-        has_output: Whether it has.
+        provider: The provider.
+        cost_usd: The cost reported by the provider; None is unknown.
+        finish_reason: Why it stopped, as the provider names it.
+        output: The structured answer, if the agent has parsed it.
+        has_output: Whether the agent has.
     """
 
     message: Message
@@ -102,22 +102,22 @@ def _check(name: str, value: object, kind: type, meant: str) -> None:
 
 
 Piece = TextDelta | Reply | ToolCalled | ToolReturned | NextRequest
-"""What an agent gives."""
+"""What an agent yields."""
 
 StreamPiece = TextDelta | ToolCalled | ToolReturned | Done
-"""What a stream passes on."""
+"""What a stream yields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRequest:
-    """What an agent is asked.
+    """A request to an agent.
 
     Attributes:
         messages: The history to answer, the newest last; without the session's own system text.
         system: The session's system text.
-        tools: What may be called.
-        schema: What a structured answer has to be: a type, or a JSON schema; None for text.
-        options: `temperature`, `max_tokens`, `metadata` and the like, those that were given.
+        tools: The tools that may be called.
+        schema: The type or JSON schema of a structured answer; None for text.
+        options: The given options, such as `temperature`, `max_tokens` and `metadata`.
     """
 
     messages: Sequence[Message]
@@ -133,19 +133,18 @@ class Response:
 
     Attributes:
         message: The last message of the turn.
-        messages: All that the turn added to the history, the user's message first.
-        usage: Tokens of all its requests, in disjoint classes; None where the agent reported none.
-        usage_is_partial: Some of its requests reported no usage.
-        cost_usd: Their recorded cost; None is unknown.
+        messages: All messages that the turn added to the history, the user's first.
+        usage: Tokens of all requests, in disjoint classes; None if the agent reported none.
+        usage_is_partial: Some requests reported no usage.
+        cost_usd: The reported cost; None is unknown.
         output: The structured answer of `json`, None elsewhere.
-        model: The model that answered last, as far as known.
-        finish_reason: Why it stopped, in the provider's word.
+        model: The model of the last answer; None if unknown.
+        finish_reason: Why it stopped, as the provider names it.
         status: `success`, or `cancelled` after `Session.cancel`.
-        requests: How often a model was asked, retries not counted.
+        requests: The number of requests to a model, without retries.
         duration_ms: Wall time.
-        truncation: How the history was cut before, and how that went: its `warning` says that it is still
-            over budget, or that a summary failed, also where nothing was dropped. None if it was not cut, and all is
-            well.
+        truncation: The truncation before the first request. Its `warning` is set if the history is still over budget or
+            a summary failed, even if nothing was dropped. None if nothing was truncated and there is no warning.
     """
 
     message: Message
@@ -163,5 +162,5 @@ class Response:
 
     @property
     def text(self) -> str:
-        """What the last message says."""
+        """The text of the last message."""
         return self.message.text

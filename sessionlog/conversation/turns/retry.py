@@ -1,7 +1,6 @@
-"""Which failures of a model call pass by themselves, and how long to wait: exponential backoff with jitter.
+"""Which failures of a request are transient, and how long to wait: exponential backoff with jitter.
 
-Nothing here sleeps. A provider that names a time is believed, up to the
-longest pause of the settings.
+Nothing here sleeps. A `Retry-After` of the provider is respected, up to the longest pause of the settings.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 from sessionlog.conversation.history.settings import ConversationSettings
 
-_DOUBLINGS = 64  # beyond that no pause is allowed to grow
+_DOUBLINGS = 64  # limits the exponent
 _STATUS_NAMES = ("status_code", "status", "http_status", "code")
 _STATUSES = {408, 409, 425, 429}
 _NAMES = frozenset({
@@ -24,9 +23,9 @@ _NAMES = frozenset({
     "WriteError", "WriteTimeout", "PoolTimeout", "CloseError", "RemoteProtocolError", "ServerDisconnectedError",
     "ClientConnectionError", "ClientOSError", "IncompleteRead", "ProtocolError", "ServiceUnavailable",
 })  # fmt: skip
-"""Errors of connections whose classes share no base, by the name of any of their classes."""
+"""Connection errors of several libraries, by the name of any of their base classes."""
 _TYPES = {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"}
-"""What Anthropic calls errors in the middle of an answer, whose status was 200."""
+"""Types of Anthropic's errors within an answer whose status was 200."""
 
 
 def pause_before_retry(
@@ -37,25 +36,25 @@ def pause_before_retry(
     jitter: Callable[[], float] = random.random,
     now: Callable[[], float] = time.time,
 ) -> float | None:
-    """Return the seconds until the next attempt, None when there is none.
+    """Return the seconds until the next attempt; None if there is none.
 
     Args:
         error: Why the last attempt failed.
         attempt: Its number, from 1.
-        settings: How many attempts there are, and how long between them.
-        jitter: A number in [0, 1), for tests.
-        now: Seconds since 1970, for tests.
+        settings: The number of attempts, and the pauses.
+        jitter: Returns a number in [0, 1); replaced in tests.
+        now: Returns seconds since 1970; replaced in tests.
     """
     if attempt >= settings.retry_attempts or not is_transient(error):
         return None
-    asked = retry_after(error, now())
+    requested = retry_after(error, now())
     doubled = settings.retry_initial_s * 2.0 ** min(attempt - 1, _DOUBLINGS)
-    seconds = doubled + jitter() * settings.retry_jitter_s if asked is None else asked
+    seconds = doubled + jitter() * settings.retry_jitter_s if requested is None else requested
     return min(seconds, settings.retry_max_s)
 
 
 def is_transient(error: BaseException) -> bool:
-    """It may pass by itself: a connection, a time-out, 408, 409, 425, 429, every 5xx; also where it caused another."""
+    """Whether the error or its cause is transient: a connection error, a time-out, 408, 409, 425, 429 or any 5xx."""
     seen: set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))
@@ -75,7 +74,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException, now: float) -> float | None:
-    """Return the seconds that a provider asks for in its `Retry-After`, in seconds or as a date; None without one."""
+    """Return the seconds of a provider's `Retry-After`, which is in seconds or a date; None without one."""
     for holder in (getattr(error, "response", None), error):
         headers = getattr(holder, "headers", None)
         if not isinstance(headers, Mapping):
@@ -94,7 +93,7 @@ def _status(error: BaseException) -> int | None:
     body = getattr(error, "body", None)
     found = [getattr(error, name, None) for name in _STATUS_NAMES]
     found += [getattr(getattr(error, "response", None), name, None) for name in _STATUS_NAMES]
-    found += [body.get("code")] if isinstance(body, Mapping) else []  # of an error in the middle of an answer
+    found += [body.get("code")] if isinstance(body, Mapping) else []  # an error within an answer
     return next((value for value in found if type(value) is int and 400 <= value < 600), None)
 
 

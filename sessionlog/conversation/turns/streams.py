@@ -1,11 +1,11 @@
-"""Streams: a turn is one generator that does no work itself; it yields what is to be done, and a stream does it.
+"""Streams: drivers of a turn. A turn is a generator that does no I/O; it yields steps, and a stream performs them.
 
-A turn yields pieces, which are passed on, and `Do` and `Pause`, whose result is sent back in or whose exception is
-thrown in. So there is one turn for plain and async callers. What an async agent gives is awaited: by `Stream` in an
-event loop of its own, by `AsyncStream` in the caller's, where whatever blocks runs in a thread instead.
+A turn yields pieces, which the stream passes on, and `Do` and `Pause`, whose result is sent or whose exception is
+thrown into the turn. So sync and async callers share one turn. `Stream` awaits results of async agents in an event loop
+of its own; `AsyncStream` uses the caller's loop, and runs blocking calls in threads.
 
-A stream that is closed, or forgotten, before its end throws `StreamClosed` into its turn, which keeps what was shown.
-Signals end a turn in the same way, also while its stream is suspended in the caller's loop.
+A stream that is closed or garbage-collected early throws `StreamClosed` into its turn, which keeps the text so far.
+Signals end a turn in the same way, also while its stream is suspended.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from sessionlog.conversation.turns.loops import (
     CancelToken,
     check_no_loop,
     in_thread,
-    runner_here,
     stoppable,
+    thread_runner,
 )
 from sessionlog.conversation.turns.pieces import Done, StreamPiece
 from sessionlog.errors import AgentError
 
-_GLANCE = 0.05  # seconds of a pause between two looks at whether the turn is to stop
+_POLL_SECONDS = 0.05  # how often a pause checks for cancellation
 
 
 class StreamClosed(BaseException):
-    """The stream was closed, or forgotten, before its end."""
+    """The stream was closed or garbage-collected before its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """Something for the driver to do.
+    """A call for the stream to make.
 
     Attributes:
-        call: Does it; an awaitable result is awaited.
-        blocking: It may take long: a loop hands it to a thread.
-        whole: It is waited for even while the turn is cancelled.
+        call: The function; an awaitable result is awaited.
+        blocking: It may take long: an event loop runs it in a thread.
+        shielded: It finishes even if the turn is cancelled.
     """
 
     call: Callable[[], Any]
     blocking: bool = False
-    whole: bool = False
+    shielded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait; less long if the turn is to stop."""
+    """A wait, ended early if the turn is cancelled."""
 
     seconds: float
 
@@ -69,46 +69,46 @@ Steps = Generator[Step, Any, None]
 
 
 class StreamOwner(Protocol):
-    """Who has a stream: the session, which has only one at a time."""
+    """The owner of a stream: the session, which has only one at a time."""
 
     def begun(self, stream: BaseStream) -> None:
-        """Nothing was done yet; raises if it must not begin."""
+        """Called before the first step; raises if the turn must not start."""
 
     def ended(self, stream: BaseStream) -> None:
-        """It is over."""
+        """Called after the last step."""
 
 
 class BaseStream:
-    """What both kinds of stream are: a turn's steps, from the first to the last.
+    """What sync and async streams share: performing a turn's steps.
 
     Attributes:
-        stop: Ends it from outside.
+        stop: Cancels the turn from outside.
     """
 
     def __init__(self, steps: Steps, stop: CancelToken, owner: StreamOwner) -> None:
         self.stop = stop
         self._steps, self._owner = steps, owner
         self._cause: BaseException | None = None
-        self._state: Literal["new", "running", "passing", "ended"] = "new"
+        self._state: Literal["new", "running", "suspended", "ended"] = "new"
 
     @property
     def is_suspended(self) -> bool:
-        """A piece is with the consumer, who may or may not ask for the next one."""
-        return self._state == "passing"
+        """Whether the consumer has a piece, and may or may not request the next one."""
+        return self._state == "suspended"
 
     def interrupted_by(self, error: BaseException) -> None:
-        """Take an early end from now on for that of the program: the session is cancelled."""
+        """Throw `error` instead of `StreamClosed` at an early end: the session was cancelled."""
         self._cause = error
 
     def abandon(self) -> None:
-        """End the turn here and now, with nothing awaited: what was shown is kept."""
-        with self._leaving() as cause:
-            step = self._go_on(error=cause) if cause else None
+        """End the turn without awaiting anything; the text so far is kept."""
+        with self._ending_early() as cause:
+            step = self._send(error=cause) if cause else None
             while step is not None:
-                step = self._answer(step.call) if isinstance(step, Do) else self._go_on()
+                step = self._send_result(step.call) if isinstance(step, Do) else self._send()
 
     def _enter(self) -> None:
-        """Take the turn for the one who asks for its next piece."""
+        """Mark the stream as running; the first call starts the turn."""
         if self._state == "running":
             raise RuntimeError("the stream is running already, in another thread or task; Session.cancel() ends it")
         if self._state == "new":
@@ -117,29 +117,29 @@ class BaseStream:
         self._state = "running"
 
     def _pass_on(self, piece: StreamPiece) -> StreamPiece:
-        self._state = "passing"
+        self._state = "suspended"
         if isinstance(piece, Done):
             self._end()
         return piece
 
-    def _go_on(self, value: Any = None, error: BaseException | None = None) -> Step | None:
-        """Send a result into the turn, or throw what happened instead; None at its end."""
+    def _send(self, value: Any = None, error: BaseException | None = None) -> Step | None:
+        """Send a result, or throw an exception, into the turn; return its next step, None at its end."""
         try:
             return self._steps.send(value) if error is None else self._steps.throw(error)
         except StopIteration:
             return None
 
-    def _answer(self, call: Callable[[], Any]) -> Step | None:
+    def _send_result(self, call: Callable[[], Any]) -> Step | None:
         try:
             value = call()
-        except BaseException as error:  # noqa: BLE001 - the turn decides what becomes of it
-            return self._go_on(error=error)
-        return self._go_on(value)
+        except BaseException as error:  # noqa: BLE001 - the turn handles it
+            return self._send(error=error)
+        return self._send(value)
 
     @contextmanager
-    def _leaving(self) -> Iterator[BaseException | None]:
-        """End a turn early: yields what to throw into it, None where nothing was begun."""
-        cause = (self._cause or StreamClosed()) if self._state in {"running", "passing"} else None
+    def _ending_early(self) -> Iterator[BaseException | None]:
+        """End a turn early; yield the exception to throw into it, None if it was not started."""
+        cause = (self._cause or StreamClosed()) if self._state in {"running", "suspended"} else None
         self._state = "running" if cause else "ended"
         try:
             yield cause
@@ -157,7 +157,7 @@ class BaseStream:
 
 
 class Stream(BaseStream, Iterator[StreamPiece]):
-    """The pieces of a turn as they come; the last one is `Done`. Closing it early keeps what was shown."""
+    """The pieces of a turn as they come; the last one is `Done`. Closing it early keeps the text so far."""
 
     def __init__(
         self, steps: Steps, stop: CancelToken, owner: StreamOwner, *, sleep: Callable[[float], None] = time.sleep
@@ -173,14 +173,14 @@ class Stream(BaseStream, Iterator[StreamPiece]):
         """Return the next piece.
 
         Raises:
-            AgentError: The agent failed; what it said is kept.
+            AgentError: The agent failed; the text so far is kept.
             RuntimeError: The session is busy with another turn.
         """
         if self._state == "ended":
             raise StopIteration
         self._enter()
         try:
-            piece = self._perform(self._go_on())
+            piece = self._perform(self._send())
         except BaseException:
             self._end()
             raise
@@ -190,15 +190,15 @@ class Stream(BaseStream, Iterator[StreamPiece]):
         return self._pass_on(piece)
 
     def close(self) -> None:
-        """End the turn here: what was shown is kept, as an interrupted answer."""
+        """End the turn; the text so far is kept as an interrupted answer."""
         if self._state == "running":
             raise RuntimeError("the stream is running, and cannot be closed; Session.cancel() ends it")
-        with self._leaving() as cause:
+        with self._ending_early() as cause:
             if cause:
-                self._perform(self._go_on(error=cause))
+                self._perform(self._send(error=cause))
 
     def interrupted_by(self, error: BaseException) -> None:
-        """End the turn for a signal that comes while a piece is with the consumer; else it is raised in the turn."""
+        """End the turn if the stream is suspended; else the signal's exception is raised within the turn."""
         super().interrupted_by(error)
         if self.is_suspended:
             self.close()
@@ -215,7 +215,7 @@ class Stream(BaseStream, Iterator[StreamPiece]):
 
     def _perform(self, step: Step | None) -> StreamPiece | None:
         while isinstance(step, Do | Pause):
-            step = self._answer(partial(self._result, step))
+            step = self._send_result(partial(self._result, step))
         return step
 
     def _result(self, step: Do | Pause) -> Any:
@@ -226,7 +226,7 @@ class Stream(BaseStream, Iterator[StreamPiece]):
             return value
         if self._runner is None:
             self._runner = self._own_loop(value)
-        return self._runner.run(stoppable(value, None if step.whole else self.stop))
+        return self._runner.run(stoppable(value, None if step.shielded else self.stop))
 
     @staticmethod
     def _own_loop(value: Any) -> asyncio.Runner:
@@ -236,13 +236,13 @@ class Stream(BaseStream, Iterator[StreamPiece]):
             if inspect.iscoroutine(value):
                 value.close()
             raise
-        return runner_here()
+        return thread_runner()
 
     def _pause(self, seconds: float) -> None:
         left = seconds
         while left > 0 and not self.stop.requested:
-            self._sleep(min(left, _GLANCE))
-            left -= _GLANCE
+            self._sleep(min(left, _POLL_SECONDS))
+            left -= _POLL_SECONDS
 
 
 class AsyncStream(BaseStream, AsyncIterator[StreamPiece]):
@@ -252,7 +252,7 @@ class AsyncStream(BaseStream, AsyncIterator[StreamPiece]):
         return self
 
     def __await__(self) -> Generator[None, None, Self]:
-        """The stream itself: `async for piece in await session.stream_async(…)` is the same as without `await`."""
+        """Return the stream: `async for piece in await session.stream_async(…)` works with and without `await`."""
         yield from ()
         return self
 
@@ -260,15 +260,15 @@ class AsyncStream(BaseStream, AsyncIterator[StreamPiece]):
         """Return the next piece.
 
         Raises:
-            AgentError: The agent failed; what it said is kept.
+            AgentError: The agent failed; the text so far is kept.
             RuntimeError: The session is busy with another turn.
         """
         if self._state == "ended":
             raise StopAsyncIteration
         self._enter()
         try:
-            piece = await self._perform(self._go_on())
-        except GeneratorExit:  # the loop is gone: nothing can be awaited any more
+            piece = await self._perform(self._send())
+        except GeneratorExit:  # the loop is closed: nothing can be awaited any more
             self.abandon()
             raise
         except BaseException:
@@ -280,12 +280,12 @@ class AsyncStream(BaseStream, AsyncIterator[StreamPiece]):
         return self._pass_on(piece)
 
     async def aclose(self) -> None:
-        """End the turn here: what was shown is kept, as an interrupted answer."""
+        """End the turn; the text so far is kept as an interrupted answer."""
         if self._state == "running":
             raise RuntimeError("the stream is running, and cannot be closed; Session.cancel() ends it")
-        with self._leaving() as cause:
+        with self._ending_early() as cause:
             if cause:
-                await self._perform(self._go_on(error=cause))
+                await self._perform(self._send(error=cause))
 
     async def __aenter__(self) -> Self:
         return self
@@ -303,16 +303,16 @@ class AsyncStream(BaseStream, AsyncIterator[StreamPiece]):
                 value = await self._result(step)
             except GeneratorExit:
                 raise
-            except BaseException as error:  # noqa: BLE001 - the turn decides what becomes of it
-                step = self._go_on(error=error)
+            except BaseException as error:  # noqa: BLE001 - the turn handles it
+                step = self._send(error=error)
             else:
-                step = self._go_on(value)
+                step = self._send(value)
         return step
 
     async def _result(self, step: Do | Pause) -> Any:
         if isinstance(step, Pause):
             return await stoppable(asyncio.sleep(step.seconds), self.stop)
-        stop = None if step.whole else self.stop
+        stop = None if step.shielded else self.stop
         value = await in_thread(step.call, stop) if step.blocking else step.call()
         return await stoppable(value, stop) if inspect.isawaitable(value) else value
 
@@ -330,7 +330,7 @@ class PlainSource:
         return next(self._pieces, END)
 
     def close(self) -> None:
-        """Let the agent clean up; one that a thread is still waiting for does so when that wait is over."""
+        """Close the iterator, so that the agent cleans up; if a thread waits in it, cleaning up follows that wait."""
         close = getattr(self._pieces, "close", None)
         if close is not None:
             with suppress(Exception):
@@ -338,10 +338,10 @@ class PlainSource:
 
 
 def source_of(pieces: Any) -> PlainSource | AsyncSource:
-    """Return the source of what an agent's `answer` gave.
+    """Return a source of the pieces that an agent's `answer` returned.
 
     Raises:
-        AgentError: It is nothing that gives pieces.
+        AgentError: It returned no iterator.
     """
     if isinstance(pieces, AsyncIterator):
         return AsyncSource(pieces)
@@ -349,26 +349,28 @@ def source_of(pieces: Any) -> PlainSource | AsyncSource:
         return PlainSource(iter(pieces))
     if inspect.iscoroutine(pieces):
         pieces.close()
-    raise AgentError(f"answer() gave {type(pieces).__name__}; it gives an iterator of pieces, plain or async")
+    raise AgentError(
+        f"answer() returned {type(pieces).__name__}; it has to return an iterator of pieces, sync or async"
+    )
 
 
 class Watcher(Protocol):
-    """Who is called with what a signal is about to raise."""
+    """Called before a signal handler raises its exception."""
 
     def interrupted_by(self, error: BaseException) -> None:
-        """Put everything in order; it is raised right after."""
+        """Clean up; `error` is raised right after."""
 
 
 _DEFAULTS = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
-_watchers: WeakSet[Watcher] = WeakSet()  # weak: a forgotten stream is over
+_watchers: WeakSet[Watcher] = WeakSet()  # weak: a garbage-collected stream has ended
 _previous: dict[int, Any] = {}
 
 
 def watch(watcher: Watcher) -> None:
-    """Call someone on SIGTERM and Ctrl-C from now on; does nothing outside of the main thread.
+    """Call the watcher on SIGTERM and Ctrl-C from now on; do nothing outside of the main thread.
 
-    Only where no other handler is set: then what it raises is given to all who watch, and raised
-    where the program is. SIGTERM is `SystemExit(143)`.
+    Only if no other handler is set. The handler passes its exception to all watchers, and raises it: KeyboardInterrupt
+    for Ctrl-C, `SystemExit(143)` for SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -379,12 +381,12 @@ def watch(watcher: Watcher) -> None:
 
 
 def unwatch(watcher: Watcher) -> None:
-    """Call them no more; with the last one, signals do what they did before."""
+    """Remove a watcher; the last one restores the previous signal handlers."""
     _watchers.discard(watcher)
     if _watchers:
         return
     for number in list(_previous):
-        with suppress(ValueError):  # not in the main thread: the next one to watch there finds ours in place
+        with suppress(ValueError):  # not in the main thread: our handler stays until the next `unwatch` there
             if signal.getsignal(number) is _on_signal:
                 signal.signal(number, _previous[number])
             del _previous[number]

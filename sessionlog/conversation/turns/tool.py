@@ -1,11 +1,11 @@
-"""Tool: a function that a model may call. It stays the function that it was.
+"""Tool: a function that a model may call, and that stays callable as before.
 
     @tool
     def read_file(path: str, limit: int = 100) -> str:
         "Read the first lines of a file."
 
-Whatever happens inside is the call's result, an error too: a model can put right what it is told. Only what ends the
-program goes through.
+An exception in a tool becomes the call's result, so that the model can correct its call. Only exceptions that end the
+program pass through.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
 
-_WORDS = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
 _PLAIN = {kind.__name__: kind for kind in (str, bool, int, float, list, dict)}
 _LISTS = (list, tuple, set, frozenset, Sequence)
 _OBJECTS = (dict, Mapping)
@@ -29,7 +29,7 @@ _MANY = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the schema of a function's arguments by name; `*args` cannot be named, and `**kwargs` take any name."""
+    """Return the JSON schema of a function's arguments; `*args` is ignored, `**kwargs` allows any name."""
     hints = hints_of(function)
     properties, required, takes_more = {}, [], False
     for name, parameter in inspect.signature(function).parameters.items():
@@ -47,7 +47,7 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of a function's arguments; where one names what cannot be found, only the plain ones."""
+    """Return the types of a function's arguments; if one cannot be resolved, only the builtin ones."""
     try:
         return get_type_hints(function, include_extras=True)
     except Exception:  # noqa: BLE001 - a hint is any expression, and evaluating it raises anything
@@ -57,7 +57,7 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def enum_of(hint: Any) -> type[Enum] | None:
-    """Return the Enum that a hint asks for, also as one of several types."""
+    """Return the Enum in a hint, which may be one of several types; None without one."""
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint
     if get_origin(hint) in {Annotated, Union, UnionType}:
@@ -68,8 +68,8 @@ def enum_of(hint: Any) -> type[Enum] | None:
 
 def _schema(hint: Any) -> dict[str, Any]:
     origin, parts = get_origin(hint), get_args(hint)
-    if isinstance(hint, type) and hint in _WORDS:
-        return {"type": _WORDS[hint]}
+    if isinstance(hint, type) and hint in _JSON_TYPES:
+        return {"type": _JSON_TYPES[hint]}
     if hint is None:
         return {"type": "null"}
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -90,13 +90,13 @@ def _schema(hint: Any) -> dict[str, Any]:
 
 
 def _is_one_of(kind: Any, kinds: tuple[Any, ...]) -> bool:
-    """It is one of them, also by its name in collections.abc."""
+    """Whether a type is one of `kinds`."""
     return any(kind is one for one in kinds)
 
 
 def _choice(values: list[Any]) -> dict[str, Any]:
-    """One of some values, with their type where they share one."""
-    words = {_WORDS.get(type(value)) for value in values}
+    """The schema of an enumeration, with the type if all values share one."""
+    words = {_JSON_TYPES.get(type(value)) for value in values}
     word = words.pop() if len(words) == 1 else None
     return ({"type": word} if word else {}) | {"enum": values}
 
@@ -106,10 +106,10 @@ class Tool:
     """A function that a model may call.
 
     Attributes:
-        name: What the model calls it.
-        description: What it does, for the model.
-        parameters: JSON schema of its arguments.
-        function: The function itself; calling the tool calls it.
+        name: The name for the model.
+        description: The description for the model.
+        parameters: JSON schema of the arguments.
+        function: The function; calling the tool calls it.
     """
 
     name: str
@@ -118,24 +118,24 @@ class Tool:
     function: Callable[..., Any] = field(repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, as before."""
+        """Call the function."""
         return self.function(*args, **kwargs)
 
     @property
     def is_async(self) -> bool:
-        """Its result has to be awaited."""
+        """Whether the result has to be awaited."""
         return inspect.iscoroutinefunction(self.function)
 
     def run(self, arguments: Any) -> Any:
-        """Call the function with a model's arguments; an awaitable for an async one.
+        """Call the function with a model's arguments; return its result, an awaitable if it is async.
 
         Raises:
-            TypeError: The arguments are not those that the function takes.
+            TypeError: The arguments do not fit the function.
         """
         if not isinstance(arguments, Mapping):
             raise TypeError(f"the arguments are no JSON object: {str(arguments)[:200]!r}")
         hints = hints_of(self.function)
-        own = deepcopy(dict(arguments))  # what a tool does to them is none of the history's business
+        own = deepcopy(dict(arguments))  # a tool that changes its arguments must not change the history
         given = {name: _converted(hints.get(name), value) for name, value in own.items()}
         try:
             bound = inspect.signature(self.function).bind(**given)
@@ -154,12 +154,12 @@ def tool(*, name: str | None = None, description: str | None = None) -> Callable
 def tool(
     function: Callable[..., Any] | None = None, /, *, name: str | None = None, description: str | None = None
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a function a tool: its name, the first paragraph of its docstring, and its signature are what a model sees.
+    """Make a function a tool: a model gets its name, the first paragraph of its docstring, and its signature.
 
     Args:
         function: The function; without it, a decorator is returned.
-        name: Another name.
-        description: Another description.
+        name: Replaces the function's name.
+        description: Replaces the docstring's first paragraph.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
@@ -178,7 +178,7 @@ def tools_of(tools: Iterable[Callable[..., Any]] | Any) -> tuple[Tool, ...]:
     """Make every function a tool.
 
     Raises:
-        TypeError: They are no functions in a list.
+        TypeError: `tools` is not a list of functions.
         ValueError: Two of them have the same name.
     """
     if not isinstance(tools, Iterable) or isinstance(tools, str | bytes):
@@ -192,10 +192,10 @@ def tools_of(tools: Iterable[Callable[..., Any]] | Any) -> tuple[Tool, ...]:
 
 
 def call_tool(tools: Mapping[str, Tool], request: ToolRequest) -> Any:
-    """Run the tool that is asked for; an awaitable for an async one.
+    """Run the requested tool; return its result, an awaitable if it is async.
 
     Raises:
-        LookupError: There is none of that name; the message names those that there are.
+        LookupError: There is no tool with that name; the message lists the others.
     """
     found = tools.get(request.name)
     if found is None:
@@ -204,12 +204,12 @@ def call_tool(tools: Mapping[str, Tool], request: ToolRequest) -> Any:
 
 
 def result_message(request: ToolRequest, result: Any) -> Message:
-    """Return the message that answers a call: a text or pieces as they are, anything else as JSON."""
+    """Return the tool message of a result: a text or content parts unchanged, anything else as JSON."""
     return Message.tool(_content(result), request.id, name=request.name)
 
 
 def error_message(request: ToolRequest, error: str) -> Message:
-    """Return the message that tells the model what went wrong."""
+    """Return the tool message of a failed call."""
     return Message.tool(f"ERROR: {error}", request.id, name=request.name)
 
 
@@ -224,7 +224,7 @@ def _content(result: Any) -> Content:
 
 
 def _converted(hint: Any, value: Any) -> Any:
-    """A member of an Enum by its value; a value that is none is for the function to refuse."""
+    """Convert a value to a member of the hint's Enum; None is left to the function."""
     members = enum_of(hint)
     if members is None or value is None:
         return value

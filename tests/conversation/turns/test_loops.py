@@ -140,7 +140,7 @@ def test_closing_after_the_loop_is_gone_does_nothing():
 @pytest.mark.parametrize("given", [None, 7, "text", b"bytes"])
 def test_what_gives_no_pieces_is_named(given):
     """In words."""
-    with pytest.raises(AgentError, match=f"gave {type(given).__name__}"):
+    with pytest.raises(AgentError, match=f"returned {type(given).__name__}"):
         source_of(given)
 
 
@@ -150,5 +150,5 @@ def test_a_coroutine_gives_no_pieces():
     async def answer():
         return []
 
-    with pytest.raises(AgentError, match="gave coroutine"):
+    with pytest.raises(AgentError, match="returned coroutine"):
         source_of(answer())

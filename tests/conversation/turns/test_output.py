@@ -54,7 +54,7 @@ def test_another_shape_is_an_error():
     with pytest.raises(AgentError) as raised:
         read_output('[{"name": "Bern"}]', list[City])
     assert str(raised.value) == (
-        "the answer is not what was asked for: $[0].people: Field required. It is kept in the session"
+        "the answer does not match the schema: $[0].people: Field required. It is kept in the session"
     )
 
 

@@ -58,9 +58,14 @@ def test_what_is_done_comes_back(kind):
 
     def steps():
         found = []
-        for do in (Do(lambda: 1), Do(lambda: later(2)), Do(lambda: 3, blocking=True), Do(lambda: later(4), whole=True)):
+        for do in (
+            Do(lambda: 1),
+            Do(lambda: later(2)),
+            Do(lambda: 3, blocking=True),
+            Do(lambda: later(4), shielded=True),
+        ):
             found.append((yield do))
-        found.append((yield Do(lambda: 5, blocking=True, whole=True)))
+        found.append((yield Do(lambda: 5, blocking=True, shielded=True)))
         yield TextDelta(str(found))
 
     assert read(kind, steps()) == ([TextDelta("[1, 2, 3, 4, 5]")], ["begun", "ended"])
