@@ -1,8 +1,8 @@
 """Context windows: look up a model's window in tokens in a shipped table, by any name that logs use for it.
 
 The table (`sessionlog/data/context_windows.tsv`, written by `.ci/make_windows.py`) has one window per model. A name is
-looked up as it is, then without decorations (vendor, region, date, stage), one after another. The rest must be in the table
-as a whole name, so that no model gets the window of a shorter name's family. A status line does this in its own
+looked up as it is, then without decorations (vendor, region, date, stage), one after another. The rest must be in the
+table as a whole name, so that no model gets the window of a shorter name's family. A status line does this in its own
 process, so nothing is imported, and the table is searched, not parsed.
 """
 

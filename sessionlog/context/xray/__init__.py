@@ -1,4 +1,4 @@
-"""The X-ray: what was in the context window at a request, folded from a session's events."""
+"""The context report: what was in the context window at one request of a session."""
 
 from sessionlog.context.xray.report import ContextReport, Growth, xray
 

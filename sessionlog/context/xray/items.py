@@ -1,6 +1,6 @@
-"""Items: the things in a window as a person would name them, how large they are, and which are there several times.
+"""Items: the content of a window by names for people, with sizes; and content that is in the window several times.
 
-Every piece belongs to exactly one item, so items add up to all pieces. Several readings of one file are one item, and
+Every piece belongs to exactly one item, so the items sum to all pieces. Several readings of one file are one item, and
 so are the tool definitions of one MCP server.
 """
 
@@ -16,20 +16,20 @@ from sessionlog.context.xray.parts import Item
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.sources.record import server_of
 
-_TRIFLE = 30  # tokens; what is smaller may repeat without costing anything
+_MIN_TOKENS = 30  # smaller repeats do not matter
 _TIMES = ("", "once", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """Something that the window holds several times.
+    """Something that is in the window several times.
 
     Attributes:
-        kind: `file` for several readings of one file, `content` for the same words.
-        name: What it is; it may quote the log.
-        count: How often it is there.
+        kind: `file` for several readings of one file, `content` for the same text.
+        name: Its name, which may quote the log.
+        count: The number of copies.
         tokens: All copies together, estimated.
-        spare_tokens: What would be saved if only the largest were there.
+        spare_tokens: All copies without the largest, estimated.
     """
 
     kind: str
@@ -44,13 +44,13 @@ class Repeat:
 
 
 def list_items(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Piece], *, system: str) -> list[Item]:
-    """Return all items in the order in which they stand, unsorted.
+    """Return all items in the order of their first pieces.
 
     Args:
         kinds: For each piece the kind of its part.
-        pieces: What the messages are made of.
+        pieces: The pieces of the messages.
         tools: The tool definitions.
-        system: What the pieces of kind `system` are called.
+        system: The name of pieces of kind `system`.
     """
     groups: defaultdict[Any, list[tuple[str, str, Piece]]] = defaultdict(list)
     for tool in tools:
@@ -63,30 +63,30 @@ def list_items(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Pi
     for place, (kind, piece, name) in enumerate(zip(kinds, pieces, name_pieces(kinds, pieces), strict=True)):
         if kind == "system":
             groups[piece.name or system].append((kind, piece.name or system, piece))
-        elif piece.is_read and piece.kind == "result" and piece.asked:
-            groups[piece.asked].append((kind, name, piece))
+        elif piece.is_read and piece.kind == "result" and piece.call_digest:
+            groups[piece.call_digest].append((kind, name, piece))
         else:
             groups[_PROMPT if name == _PROMPT else place].append((kind, name, piece))
     return [_item(members) for members in groups.values()]
 
 
 def _item(members: Sequence[tuple[str, str, Piece]]) -> Item:
-    """Make an item of its pieces, each with its kind and name; the first one gives the item's."""
+    """Make an item of its pieces, each with kind and name; the item gets those of the first piece."""
     kind, name, first = members[0]
     if any(one[0] != kind for one in members):
         kind = "tool_results"  # readings of a file before this turn and in it
     tokens, count = (sum(getattr(piece, size) for _, _, piece in members) for size in ("tokens", "count"))
-    return Item(kind=kind, name=_times(name, first, count), tokens=tokens, count=count)
+    return Item(kind=kind, name=_with_times(name, first, count), tokens=tokens, count=count)
 
 
 def find_repeats(kinds: Sequence[str], pieces: Sequence[Piece]) -> list[Repeat]:
-    """Return what is there several times, the costliest first."""
+    """Return repeated content, that with the most `spare_tokens` first."""
     groups: dict[tuple[str, bytes], list[tuple[Piece, str]]] = {}
     for piece, name in zip(pieces, name_pieces(kinds, pieces), strict=True):
-        if piece.kind == "result" and piece.is_read and piece.asked:
-            groups.setdefault(("file", piece.asked), []).append((piece, name))
-        elif piece.kind in ("text", "result") and piece.mark and piece.tokens >= _TRIFLE:
-            groups.setdefault(("content", piece.mark), []).append((piece, name))
+        if piece.kind == "result" and piece.is_read and piece.call_digest:
+            groups.setdefault(("file", piece.call_digest), []).append((piece, name))
+        elif piece.kind in ("text", "result") and piece.digest and piece.tokens >= _MIN_TOKENS:
+            groups.setdefault(("content", piece.digest), []).append((piece, name))
     found = []
     for (kind, _), members in groups.items():
         sizes = [piece.tokens for piece, _ in members]
@@ -101,11 +101,11 @@ def find_repeats(kinds: Sequence[str], pieces: Sequence[Piece]) -> list[Repeat]:
 
 
 def name_pieces(kinds: Sequence[str], pieces: Sequence[Piece]) -> list[str]:
-    """Return what each piece is called; the n-th of its like is `#n`."""
+    """Return a name for each piece; pieces of the same base name are numbered from `#1`."""
     seen: Counter[str] = Counter()
     names = []
     for kind, piece in zip(kinds, pieces, strict=True):
-        name = _like(piece, is_prompt=kind == "turn" and piece.role == "user")
+        name = _base_name(piece, is_prompt=kind == "turn" and piece.role == "user")
         seen[name] += 1
         if piece.kind == "result" and piece.is_read:
             names.append(f"{piece.name} {piece.target}")
@@ -122,7 +122,7 @@ def name_pieces(kinds: Sequence[str], pieces: Sequence[Piece]) -> list[str]:
 _PROMPT = "the prompt of this turn"
 
 
-def _like(piece: Piece, *, is_prompt: bool) -> str:
+def _base_name(piece: Piece, *, is_prompt: bool) -> str:
     match piece.kind:
         case "result":
             return f"tool results of {piece.name}"
@@ -135,7 +135,7 @@ def _like(piece: Piece, *, is_prompt: bool) -> str:
     return _PROMPT if is_prompt else f"{piece.role} message"
 
 
-def _times(name: str, piece: Piece, count: int) -> str:
+def _with_times(name: str, piece: Piece, count: int) -> str:
     if count < 2 or not (piece.is_read and piece.kind == "result"):
         return name
     times = _TIMES[count] if count < len(_TIMES) else f"{count} times"

@@ -1,12 +1,12 @@
-"""Measuring: which pieces a message or a tool definition is made of, and how many tokens each of them takes.
+"""Measure messages and tool definitions: their pieces, and the tokens of each piece.
 
-Messages are read by `messages.read`, whatever their provider. What is no text has a rule of its own:
+`messages.read` reads messages of any provider. Content that is not text is estimated:
 
 - a picture or a page counts `IMAGE` tokens, never the length of its base64;
 - reasoning that only its provider can read counts a sixth of its length: base64 of text at about four letters a token;
-- each message, call and result takes some tokens of framing in a provider's template, and tool definitions bring the
-  provider's own words about calling tools (`TOOLS`). The numbers are the round middle of what providers document and
-  what their counts show; they are the same for every log.
+- each message, call and result takes some tokens of framing in a provider's template, and with tool definitions the
+  provider adds instructions for calling them (`TOOLS`). The numbers are rounded averages of what providers document
+  and what their counts show; they are the same for every log.
 """
 
 from __future__ import annotations
@@ -28,35 +28,37 @@ Json = Any
 
 IMAGE = 1500
 MESSAGE, CALL, RESULT, TOOLS = 5, 14, 8, 250
-_SEALED = 6
-_AROUND = 40  # bytes of JSON around a text
-_TARGET = 80
-_LONGEST = 200  # characters of a name or an id
-_ALONE = frozenset({"function_call", "function_call_output", "tool_use", "tool", "function"})  # framed as they are
-_TARGETS = (
+_OPAQUE_RATIO = 6
+_JSON_OVERHEAD = 40  # bytes of JSON around a text
+_MAX_TARGET = 80
+_MAX_NAME = 200  # characters of a name or an id
+_UNFRAMED = frozenset(
+    {"function_call", "function_call_output", "tool_use", "tool", "function"}
+)  # they include their framing
+_TARGET_KEYS = (
     "file_path", "path", "filePath", "absolute_path", "filename", "file", "target_file", "command", "cmd", "url",
     "query", "pattern",
 )  # fmt: skip
-_PATHS = frozenset(_TARGETS[:7])
+_PATH_KEYS = frozenset(_TARGET_KEYS[:7])
 _WORDS = re.compile(r"[A-Z]?[a-z]+")
-_LOOKS = frozenset({"read", "view", "open", "cat"})
+_READ_VERBS = frozenset({"read", "view", "open", "cat"})
 _REMINDER = "<system-reminder>"
 _MEMORY = re.compile(r"^Contents of [^\n]*\.md\b", re.MULTILINE)
 MEMORY, REMINDERS = "memory files", "reminders"
-"""What Claude Code puts into a user's message: files such as CLAUDE.md, and words of its own."""
+"""What Claude Code adds to a user's message: files such as CLAUDE.md, and its own reminders."""
 _PLACEHOLDER = re.compile(r"^\[(?:image|document)\]$", re.MULTILINE)
 
 
 HOW_TO_CALL = Piece(role="system", kind="words", tokens=TOOLS, name="how to call tools (the provider's words)")
-"""What a provider adds where there are tools."""
+"""What a provider adds to a request with tools."""
 
 
 class SizedMessage:
-    """A message of which the pieces are measured when they are asked for: most messages are gone by then.
+    """A message that is measured on first access, because most messages leave the window before.
 
     Attributes:
-        role: Who says it.
-        size: Its length in bytes as JSON, about.
+        role: Its role, as logged.
+        size: Its approximate length as JSON, in bytes.
         count: How many messages it holds: providers put the results of several tools into one.
     """
 
@@ -66,7 +68,9 @@ class SizedMessage:
         content = message.get("content") if isinstance(message, Mapping) else None
         self.role = message.get("role") if isinstance(message, Mapping) else None
         self.size = (
-            len(content) + _AROUND if isinstance(content, str) and "tool_calls" not in message else size_of(message)
+            len(content) + _JSON_OVERHEAD
+            if isinstance(content, str) and "tool_calls" not in message
+            else size_of(message)
         )
         self.count = count
         self._message = message
@@ -76,11 +80,11 @@ class SizedMessage:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the text is gone."""
+        """Whether the message was measured, and its text dropped."""
         return self._pieces is not None
 
     def pieces(self) -> tuple[Piece, ...]:
-        """Return the pieces; the text is let go."""
+        """Return the pieces; measure them on the first call, and drop the text."""
         if self._pieces is None:
             self._pieces = measure_message(self._message, self._model, placeholders=self._placeholders)
             self._message = None
@@ -88,7 +92,7 @@ class SizedMessage:
 
 
 class Summed(SizedMessage):
-    """Many messages of which only sums are left."""
+    """The sums of many messages."""
 
     __slots__ = ()
 
@@ -109,8 +113,8 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
 
     Args:
         message: As logged.
-        model: Whose tokenizer counts.
-        placeholders: Whether a line `[image]` stands for a picture, as in what is made from other agents' logs.
+        model: The model whose tokenizer counts.
+        placeholders: Whether a line `[image]` stands for a picture, as in events made from other agents' logs.
     """
     fields = message if isinstance(message, Mapping) else {"content": message}
     role, named = fields.get("role"), ""
@@ -121,32 +125,34 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
         piece for one in read_entry(message).messages for piece in _pieces(one, named, model, placeholders=placeholders)
     ]
     made = made or [Piece(role=ROLES.get(str(role), "user"), kind="text", tokens=0)]
-    if any(piece.kind == "result" for piece in made):  # words beside results are the agent's, not a prompt
+    if any(piece.kind == "result" for piece in made):  # text beside results is the agent's, not a prompt
         made = [replace(piece, role="system") if piece.kind == "text" else piece for piece in made]
-    if not any(isinstance(word, str) and word in _ALONE for word in (role, fields.get("type"))):
+    if not any(isinstance(word, str) and word in _UNFRAMED for word in (role, fields.get("type"))):
         made[0] = replace(made[0], tokens=made[0].tokens + MESSAGE)
     return tuple(made)
 
 
 def measure_tool(tool: Json, model: str | None) -> Piece:
-    """Return the size of one tool definition, as templates print it."""
+    """Return one piece for a tool definition, in the form that providers' templates have."""
     inner = tool.get("function") if isinstance(tool, Mapping) else None
     named = inner if isinstance(inner, Mapping) else tool
     name = named.get("name") if isinstance(named, Mapping) else ""
     sent = tool if isinstance(inner, Mapping) else {"type": "function", "function": tool}
     return Piece(
-        role="system", kind="tool", tokens=int(count_tokens_json(sent, model)), name=str(name or "unnamed")[:_LONGEST]
+        role="system", kind="tool", tokens=int(count_tokens_json(sent, model)), name=str(name or "unnamed")[:_MAX_NAME]
     )
 
 
 def _pieces(message: Message, named: str, model: str | None, *, placeholders: bool) -> list[Piece]:
-    """What a message is made of, one piece at least; `named` is a role that providers do not have."""
+    """Return the pieces of a message, at least one; `named` is a role that no provider has, or ""."""
     role = named or message.role
     if message.role == "tool":
         inside = _content(message.content, role, model, placeholders=placeholders)
         tokens = sum(piece.tokens for piece in inside) + RESULT + MESSAGE
-        name, call_id = (message.name or "")[:_LONGEST], (message.tool_call_id or "")[:_LONGEST]
-        return [Piece(role=role, kind="result", tokens=tokens, name=name, call_id=call_id, mark=_mark(message.content))]
+        name, call_id = (message.name or "")[:_MAX_NAME], (message.tool_call_id or "")[:_MAX_NAME]
+        return [
+            Piece(role=role, kind="result", tokens=tokens, name=name, call_id=call_id, digest=_digest(message.content))
+        ]
     made: list[Piece] = []
     for key in ("reasoning_content", "reasoning", "thinking"):  # some providers send it beside the content
         text = message.extra.get(key)
@@ -164,47 +170,48 @@ def _content(content: Content, role: str, model: str | None, *, placeholders: bo
         if part.is_media:
             pictures = 1
         elif part.is_reasoning:
-            yield _thought(part, role, model)
+            yield _reasoning(part, role, model)
             continue
         elif placeholders and "]" in text:
             pictures = len(_PLACEHOLDER.findall(text))
         if not part.is_media and (text or not pictures):
-            reminds = text.startswith(_REMINDER)
-            name = "" if not reminds else MEMORY if _MEMORY.search(text) else REMINDERS
-            yield _text("system" if reminds else role, text, model, name=name)
+            is_reminder = text.startswith(_REMINDER)
+            name = "" if not is_reminder else MEMORY if _MEMORY.search(text) else REMINDERS
+            yield _text("system" if is_reminder else role, text, model, name=name)
         if pictures:
             yield Piece(role=role, kind="image", tokens=pictures * IMAGE, count=pictures)
 
 
-def _thought(part: ContentPart, role: str, model: str | None) -> Piece:
+def _reasoning(part: ContentPart, role: str, model: str | None) -> Piece:
     texts = [
         text for text in (part.text, part.extra.get("thinking"), part.extra.get("content")) if isinstance(text, str)
     ]
-    sealed = [part.extra.get(key) for key in ("data", "encrypted_content")] if not texts else []
-    size = next((len(one) for one in sealed if isinstance(one, str)), 0) // _SEALED
+    opaque = [part.extra.get(key) for key in ("data", "encrypted_content")] if not texts else []
+    size = next((len(one) for one in opaque if isinstance(one, str)), 0) // _OPAQUE_RATIO
     return Piece(role=role, kind="reasoning", tokens=sum(int(count_tokens(text, model)) for text in texts) + size)
 
 
 def _call(call: ToolRequest, model: str | None) -> Piece:
-    name, given = sys.intern(call.name[:_LONGEST] or "unknown"), call.arguments
+    name, given = sys.intern(call.name[:_MAX_NAME] or "unknown"), call.arguments
     text = given if isinstance(given, str) else call.text
     size = count_tokens_json(given, model) if text is None else count_tokens(text, model)
     given = decode_json(given) if isinstance(given, str) else given
     texts = given if isinstance(given, Mapping) else {}
-    key = next((key for key in _TARGETS if isinstance(texts.get(key), str) and texts[key].strip()), "")
-    about = texts[key].strip() if key else ""
-    is_read = key in _PATHS and not _LOOKS.isdisjoint(word.lower() for word in _WORDS.findall(name))
+    key = next((key for key in _TARGET_KEYS if isinstance(texts.get(key), str) and texts[key].strip()), "")
+    target = texts[key].strip() if key else ""
+    is_read = key in _PATH_KEYS and not _READ_VERBS.isdisjoint(word.lower() for word in _WORDS.findall(name))
     return Piece(
         role="assistant", kind="call", tokens=int(count_tokens(name, model)) + int(size) + CALL, name=name,
-        target=_short(about), is_read=is_read, call_id=call.id[:_LONGEST], mark=digest_of(about) if about else b"",
+        target=_short(target), digest=digest_of(target) if target else b"", is_read=is_read,
+        call_id=call.id[:_MAX_NAME],
     )  # fmt: skip
 
 
 def _text(role: str, text: str, model: str | None, *, kind: str = "text", name: str = "") -> Piece:
-    return Piece(role=role, kind=kind, tokens=int(count_tokens(text, model)), name=name, mark=_mark(text))
+    return Piece(role=role, kind=kind, tokens=int(count_tokens(text, model)), name=name, digest=_digest(text))
 
 
-def _mark(content: Content) -> bytes:
+def _digest(content: Content) -> bytes:
     if not content:
         return b""
     if isinstance(content, str):
@@ -213,8 +220,12 @@ def _mark(content: Content) -> bytes:
 
 
 def _short(text: str) -> str:
-    """A path keeps its end, where the name is; a text of more lines its first."""
+    """Shorten a text to one line: of a path keep the end, of other text the beginning."""
     line = text.split("\n", 1)[0]
-    if len(line) <= _TARGET and line == text:
+    if len(line) <= _MAX_TARGET and line == text:
         return line
-    return f"…{line[1 - _TARGET :]}" if line == text and "/" in line and " " not in line else f"{line[: _TARGET - 1]}…"
+    return (
+        f"…{line[1 - _MAX_TARGET :]}"
+        if line == text and "/" in line and " " not in line
+        else f"{line[: _MAX_TARGET - 1]}…"
+    )

@@ -1,11 +1,11 @@
-"""Parts: shares of a window by kind and name, made to fit what the provider counted. Their sum is always the total.
+"""Parts: shares of a window by kind and name, fitted to the provider's count. Their sum is always the total.
 
-What the log shows is an estimate; what the provider reported is a count. `fit` brings the two together:
+The log gives an estimate, the provider a count. `fit` reconciles them:
 
-- where the log holds the whole prompt, the difference is the estimate's error, and all parts are scaled alike;
-- where it does not (other agents' logs hold neither system prompt nor tools), or where the provider counts more than a
-  quarter more than all that was sent, the difference is a part of its own;
-- an estimate above the count is scaled down: nothing is larger than the whole.
+- if the log holds the whole prompt, the difference is the estimate's error, and all parts are scaled;
+- if it does not (other agents' logs hold neither system prompt nor tools), or if the count is more than a quarter above
+  the estimate, the difference becomes a separate part;
+- an estimate above the count is scaled down.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_IN_LOG = "not in the log (system prompt, tools, overhead)"
 NO_PROMPT = "not in the log (system prompt, overhead)"
 NO_TOOLS = "not in the log (tools, overhead)"
 NOT_SENT = "not in the log (what the provider adds)"
-_ADDED = 1.25
+_MAX_ERROR_RATIO = 1.25
 _NAMES = {"text": "", "call": "tool calls", "reasoning": "reasoning", "image": "images"}
 
 
@@ -31,11 +31,11 @@ class Item:
     """One thing in the window.
 
     Attributes:
-        kind: One of `KINDS`, as of the part that it belongs to: `history` and `tool_results` are before the last user
-            prompt, `turn` is that prompt and all after it.
-        name: What a person would call it; it may quote the log.
-        tokens: Its size, estimated, in the same measure as the parts.
-        count: How many pieces it is made of.
+        kind: The kind of its part, one of `KINDS`: `history` and `tool_results` are before the last user prompt,
+            `turn` is that prompt and everything after it.
+        name: A name for people, which may quote the log.
+        tokens: Its size, estimated, and scaled like the parts.
+        count: The number of its pieces.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part(Item):
-    """A share of the window: all items of one kind that are named alike, as a tool or a role.
+    """A share of the window: all pieces of one kind and name, as of a tool or a role.
 
     Attributes:
         share: Its share of the total, 0 to 1.
@@ -62,10 +62,11 @@ class Part(Item):
 def sort_pieces(pieces: Sequence[Piece]) -> list[str]:
     """Return for each piece the kind of its part.
 
-    System words at the head, the last user prompt and what follows it, before it tool results and the rest of history.
+    `system` is system text at the beginning, `turn` the last user prompt and everything after it; between them are
+    `tool_results` and `history`.
     """
     first = next((n for n, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
-    turn = _turn(pieces)
+    turn = _turn_start(pieces)
     return [
         "system" if place < first
         else "turn" if place >= turn
@@ -75,8 +76,8 @@ def sort_pieces(pieces: Sequence[Piece]) -> list[str]:
     ]  # fmt: skip
 
 
-def _turn(pieces: Sequence[Piece]) -> int:
-    """Where the last user prompt begins: of several messages in a row the first."""
+def _turn_start(pieces: Sequence[Piece]) -> int:
+    """Return the index of the last user prompt; of several prompts in a row that of the first."""
     last = next((n for n in range(len(pieces) - 1, -1, -1) if _is_prompt(pieces[n])), len(pieces))
     while 0 < last < len(pieces) and _is_prompt(pieces[last - 1]):
         last -= 1
@@ -88,13 +89,13 @@ def _is_prompt(piece: Piece) -> bool:
 
 
 def make_parts(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Piece], *, system: str) -> list[Part]:
-    """Sum pieces up by kind and name: in the order of `KINDS`, within one the largest first.
+    """Sum pieces by kind and name, in the order of `KINDS`, within one the largest first.
 
     Args:
-        kinds: What `sort_pieces` gave.
-        pieces: What the messages are made of.
+        kinds: The result of `sort_pieces`.
+        pieces: The pieces of the messages.
         tools: The tool definitions.
-        system: What the system's words are called.
+        system: The name of the system text.
     """
     sums: dict[tuple[str, str], tuple[int, int]] = {}
     named = [("tools", _named_tool(tool.name), tool) for tool in tools]
@@ -107,7 +108,7 @@ def make_parts(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Pi
 
 
 def _named_tool(tool: str) -> str:
-    """The tools of an MCP server are one."""
+    """Return the part's name for a tool: all tools of an MCP server are one part."""
     server = server_of(tool)[1]
     return f"mcp {server}" if server else tool
 
@@ -121,14 +122,13 @@ def _name(kind: str, piece: Piece, system: str) -> str:
 
 
 def fit(pieces: Sequence[Piece], size: int, *, is_whole: bool) -> tuple[list[Piece], int]:
-    """Return pieces that fit the size of their request, and how much of it they lack.
+    """Return pieces scaled to the size of their request, and how many of its tokens they lack.
 
-    Whatever is summed up of the pieces adds up to the same, for each is rounded once. What has no size cannot be
-    scaled.
+    Each piece is rounded once, so that all groupings of the pieces have the same sum. Pieces of size 0 stay 0.
 
     Args:
-        pieces: As estimated, tools among them.
-        size: The size of the request: what the provider counted, else what it is taken to be.
+        pieces: As estimated, with the tools.
+        size: The size of the request: the provider's count, else the assumed one.
         is_whole: Whether the log holds the whole prompt.
     """
     sizes = [piece.tokens for piece in pieces]
@@ -142,26 +142,26 @@ def fit(pieces: Sequence[Piece], size: int, *, is_whole: bool) -> tuple[list[Pie
 
 
 def missing_of(estimate: int, size: int, *, is_whole: bool) -> int:
-    """Return how much of a request of this size is not in the log; 0 where the difference is the estimate's error."""
-    is_error = size <= estimate or (is_whole and size <= estimate * _ADDED)
+    """Return how many tokens of a request are not in the log; 0 if the difference is the estimate's error."""
+    is_error = size <= estimate or (is_whole and size <= estimate * _MAX_ERROR_RATIO)
     return 0 if is_error else size - estimate
 
 
 def name_missing(*, has_prompt: bool, has_tools: bool) -> str:
-    """What is to be called what a log lacks of a prompt: only where it has both, the provider adds it."""
+    """Return the name of the missing part; if the log holds both prompt and tools, the provider has added it."""
     if has_tools:
         return NOT_SENT if has_prompt else NO_PROMPT
     return NO_TOOLS if has_prompt else NOT_IN_LOG
 
 
-def share_out(parts: Sequence[Part]) -> tuple[Part, ...]:
+def with_shares(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Return the parts with their shares."""
     whole = sum(part.tokens for part in parts)
     return tuple(replace(part, share=part.tokens / whole if whole else 0.0) for part in parts)
 
 
 def apportion(sizes: Sequence[int], whole: int) -> list[int]:
-    """Scale sizes so that they sum to `whole`; each is less than one off. Nothing cannot be scaled."""
+    """Scale sizes so that they sum to `whole`, each with an error below 1; sizes that sum to 0 stay."""
     summed = sum(sizes)
     if not summed:
         return list(sizes)

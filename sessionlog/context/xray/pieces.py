@@ -1,4 +1,4 @@
-"""Pieces: what a prompt is made of, as sizes, short names and digests. Texts are not kept."""
+"""Pieces: the parts of a prompt as sizes, short names and digests, without their texts."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Json = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of what is sent.
+    """A part of a prompt.
 
     Attributes:
-        role: Who says it: system, user, assistant, tool, or whatever was logged.
+        role: system, user, assistant, tool, or another role that was logged.
         kind: text, reasoning, image, call, result, or tool for a definition.
         tokens: Its size with its framing, estimated.
-        name: The tool that it calls, answers for or defines.
-        target: What a call, or the one that a result answers, is about, shortened: a path, a command.
+        name: The tool of a call, a result or a definition.
+        target: The path, command or other main argument of a call, shortened; a result has that of its call.
         is_read: Whether that call reads a file.
-        call_id: What binds a result to its call.
-        mark: A digest of what it says; of a call, of the whole `target`.
-        count: How many pieces it stands for.
-        asked: Of a result, the `mark` of its call.
+        call_id: The id that joins a call and its result.
+        digest: Of its content; of a call, of the unshortened `target`.
+        count: How many pieces it is the sum of.
+        call_digest: Of a result, the `digest` of its call.
     """
 
     role: str
@@ -36,18 +36,18 @@ class Piece:
     target: str = ""
     is_read: bool = False
     call_id: str = ""
-    mark: bytes = b""
+    digest: bytes = b""
     count: int = 1
-    asked: bytes = b""
+    call_digest: bytes = b""
 
 
 def total(pieces: Iterable[Piece]) -> int:
-    """The tokens of all pieces."""
+    """Return the tokens of all pieces."""
     return sum(piece.tokens for piece in pieces)
 
 
 def sum_up(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Return one piece for all that are of one role, kind and name, without what tells them apart."""
+    """Return one piece for each role, kind and name: the sum of the pieces that share them."""
     sums: dict[tuple[str, str, str], tuple[int, int]] = {}
     for piece in pieces:
         tokens, count = sums.get((piece.role, piece.kind, piece.name), (0, 0))
@@ -64,15 +64,12 @@ def size_of(value: Json) -> int:
 
 
 def digest_of(value: Json) -> bytes:
-    """Return 16 bytes that stand for a value; equal values that are spelled alike have the same."""
+    """Return a 16-byte digest of a value's JSON, in which the order of keys counts."""
     return blake2b(bytes_of(value), digest_size=16).digest()
 
 
 def bytes_of(value: Json) -> bytes:
-    """Return a value as JSON, and a text as it is.
-
-    What cannot be JSON is spelled as Python does, and too deep a nest by its outside.
-    """
+    """Return a text as UTF-8, any other value as JSON; else its `repr`, of too deep a value that of its type."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     try:

@@ -1,8 +1,8 @@
-"""The X-ray: what filled the model's window at one request of a session, part by part.
+"""The context report: what filled the model's window at one request of a session, part by part.
 
-The invariant: the parts sum to the total, always. The total is what the provider counted, where the log tells, and the
-parts are made to fit it (`parts` says how). Else the total is the estimate, with as much that is not in the log as the
-latest request had that was counted. It is the same number in `growth`.
+The invariant: the parts always sum to the total. The total is the provider's count if the log has it, and the parts are
+fitted to it (see `parts`). Else it is the estimate, plus as many tokens that are not in the log as at the last counted
+request. `growth` has the same number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ from typing import Any
 from sessionlog.context.windows import find_context_window
 from sessionlog.context.xray.history import fold_history
 from sessionlog.context.xray.items import Repeat, find_repeats, list_items
-from sessionlog.context.xray.parts import Item, Part, fit, make_parts, missing_of, name_missing, share_out, sort_pieces
+from sessionlog.context.xray.parts import (
+    Item,
+    Part,
+    fit,
+    make_parts,
+    missing_of,
+    name_missing,
+    sort_pieces,
+    with_shares,
+)
 from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
@@ -26,7 +35,7 @@ from sessionlog.transcript.inherited import read_session
 
 SCHEMA = "sessionlog.context/1"
 LARGEST = 10
-"""How many items and repeats the JSON document has, unless it is to be full."""
+"""How many items and repeats the JSON document has without `full`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +45,7 @@ class Growth:
     Attributes:
         request: Its number, from 1.
         tokens: Its prompt tokens.
-        reported: Whether the provider counted them; else they are estimated.
+        reported: Whether the provider counted them; else it is an estimate.
     """
 
     request: int
@@ -57,24 +66,24 @@ class ContextReport:
         session: The session's id.
         path: The log.
         request: The request's number, from 1.
-        requests: How many the log has.
-        time_ns: When it was sent, UTC nanoseconds; None where that is not logged.
-        model: Who was asked, "" where that is not logged.
-        provider: Who served it, "" where that is not logged.
-        window_tokens: The size of the model's window, None where that is not known, or disproved by what was in it.
-        parts: What fills it; their tokens sum to `total_tokens`.
-        total_tokens: Prompt tokens: those reported, else those estimated.
-        reported_tokens: What the provider counted (input, cache reads and writes), None where it did not tell.
-        estimated_tokens: The size of all that the log shows, before it was made to fit.
-        cached_tokens: What was read from a cache, None where nothing is reported.
-        is_whole: Whether the log holds all of the prompt.
+        requests: The number of requests in the log.
+        time_ns: When it was sent, UTC nanoseconds; None if not logged.
+        model: The requested model; "" if not logged.
+        provider: The provider; "" if not logged.
+        window_tokens: The model's window; None if unknown, or if the request was larger.
+        parts: The parts of the window; their tokens sum to `total_tokens`.
+        total_tokens: Prompt tokens: reported, else estimated.
+        reported_tokens: The provider's count (input, cache reads and writes); None without one.
+        estimated_tokens: The estimate for everything in the log, before it was fitted.
+        cached_tokens: Tokens read from a cache; None if nothing is reported.
+        is_whole: Whether the log holds the whole prompt.
         growth: The size of every request.
-        compactions: The requests before which history was cut.
-        items: All things in the window, the largest first; they sum to `total_tokens`, too.
-        repeats: What is in it several times, the costliest first, in the same measure.
-        is_waiting: Whether the log's last request has no answer, so that nobody counts it yet.
-        session_requests: How many requests the whole session has, its sub-agents' and other logs' among them, less
-            what another session counts; None where nobody asked.
+        compactions: The numbers of the requests that follow a compaction.
+        items: Everything in the window, the largest first; they sum to `total_tokens`, too.
+        repeats: Repeated content, that with the most spare tokens first, scaled like the parts.
+        is_waiting: Whether the log's last request has no answer, and so no count, yet.
+        session_requests: The number of requests in the whole session, with those of its sub-agents and other logs, and
+            without those that another session counts; None if not computed.
         problem_count: Damaged pieces of the log.
         problems: The first of them.
     """
@@ -158,17 +167,17 @@ def xray(
     directory: str | None = None,
     env: Env | None = None,
 ) -> ContextReport:
-    """Look into the window at one request of a session.
+    """Report what filled the window at one request of a session.
 
     Args:
         target: A log, its path, or a session's id, its beginning or its end.
         session: The session in a log that holds several; None for the one that `target` names, or the first.
         request: Which request, from 1; None for the last.
-        directory: The folder of our own sessions, where an id is looked for first.
-        env: The environment, which says where other agents write.
+        directory: The folder of our own sessions, where an id is looked up first.
+        env: The environment, which names the folders of other agents.
 
     Raises:
-        LogNotReadable: Nothing matches, what does cannot be read, or there is no request in it.
+        LogNotReadable: Nothing matches, the log cannot be read, or it has no request.
         AmbiguousSession: Several sessions match.
         InvalidQuery: The session has no such request.
     """
@@ -176,7 +185,7 @@ def xray(
     history = fold_history(read_session(log, session), request=request, own=log.source.id in OWN)
     name = name_of_session(log, session)
     if not history.requests:
-        raise LogNotReadable(f"{log.path}: no request to a model in it, so nothing is known of its context")
+        raise LogNotReadable(f"{log.path}: no request to a model in it, so its context is unknown")
     if history.window is None:
         raise InvalidQuery(f"no request {request}: {name} has {history.requests}, numbered from 1")
     return _report(log, name, history, history.window)
@@ -207,7 +216,7 @@ def _report(log: Log, session: str, history: History, window: Window) -> Context
         model=window.model,
         provider=window.provider,
         window_tokens=_size_of(window, size),
-        parts=share_out(parts),
+        parts=with_shares(parts),
         total_tokens=sum(part.tokens for part in parts),
         reported_tokens=sample.reported,
         estimated_tokens=total(window.pieces) + total(window.tools),
@@ -224,16 +233,16 @@ def _report(log: Log, session: str, history: History, window: Window) -> Context
 
 
 def _size_of(window: Window, held: int) -> int | None:
-    """What the model takes in, as logged; else an alias such as `opus` is known by who answered.
+    """Return the model's window: as logged, else from the table; for an alias (`opus`) that of the model that answered.
 
-    It is no less than what it held.
+    A window smaller than `held` is wrong, and not returned.
     """
     known = (find_context_window(name, window.provider) for name in (window.model, window.served) if name)
     return next((size for size in (window.size, *known) if size and size >= held), None)
 
 
 def _growth(samples: Sequence[Sample], *, is_whole: bool) -> Iterator[Growth]:
-    """The sizes in order. What the log does not hold is still there in a request that nobody counted."""
+    """Yield the sizes in order; a request without a count lacks as many tokens as the last one with a count."""
     missing = 0
     for number, sample in enumerate(samples, start=1):
         if sample.reported is not None:

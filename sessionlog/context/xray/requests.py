@@ -1,4 +1,4 @@
-"""Requests: what is known of a session's requests as values, and how their pieces are named and summed up."""
+"""Requests: the sizes of a session's requests, the window at one of them, and names for tool results."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sessionlog.errors import Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What is known of the size of one request.
+    """The size of one request.
 
     Attributes:
-        estimate: Tokens of all that the log shows of it, estimated.
-        reported: Prompt tokens as the provider counted them, None where that is not told.
+        estimate: Estimated tokens of everything that the log holds of it.
+        reported: The provider's count of prompt tokens; None without one.
         cached: How many of them came from a cache.
     """
 
@@ -29,16 +29,16 @@ class Window:
     """What was sent with one request.
 
     Attributes:
-        number: Which request of the session, from 1.
-        time_ns: When it was sent, None where that is not logged.
-        model: Who was asked, "" where that is not logged.
-        provider: Who served it, "" where that is not logged.
-        is_whole: Whether the log holds all of the prompt.
-        has_prompt: Whether it holds the system prompt.
-        served: Who answered, "" where that is not logged.
-        size: How many tokens the model takes in, None where that is not logged.
-        pieces: What the messages are made of, in order; results bear the names of their tools.
-        tools: One piece for each tool definition, in order, and one for the provider's words about calling them.
+        number: The request's number, from 1.
+        time_ns: When it was sent; None if not logged.
+        model: The requested model; "" if not logged.
+        provider: The provider; "" if not logged.
+        is_whole: Whether the log holds the whole prompt.
+        has_prompt: Whether the log holds the system prompt.
+        served: The model that answered; "" if not logged.
+        size: The model's window in tokens; None if not logged.
+        pieces: The pieces of the messages, in order; results have the names of their tools.
+        tools: One piece per tool definition, in order, and one for the provider's instructions for calling them.
     """
 
     number: int
@@ -58,10 +58,10 @@ class History:
     """A session's requests, and the window at one of them.
 
     Attributes:
-        window: The one that was asked for, or the last; None where there is no such request.
-        samples: The size of each, in order.
-        compactions: The requests before which history was cut.
-        is_waiting: Whether the last of them has no answer.
+        window: That of the selected request; None if there is no such request.
+        samples: The size of each request, in order.
+        compactions: The numbers of the requests that follow a compaction.
+        is_waiting: Whether the last request has no answer.
         problem_count: Damaged pieces of the log.
         problems: The first of them.
     """
@@ -75,16 +75,16 @@ class History:
 
     @property
     def requests(self) -> int:
-        """How many there are."""
+        """The number of requests."""
         return len(self.samples)
 
 
 def name_results(pieces: Sequence[Piece], known: Mapping[str, str]) -> list[Piece]:
-    """Return the pieces, results with the name of their tool and with what the call was about.
+    """Return the pieces; results get the name of their tool, and target and digest of their call.
 
     Args:
         pieces: In order.
-        known: The tools of calls that are not among the pieces, by id.
+        known: Call id → tool, for calls that are not among the pieces.
     """
     calls: dict[str, Piece] = {}
     named = []
@@ -99,5 +99,5 @@ def _named(result: Piece, call: Piece | None, known: Mapping[str, str]) -> Piece
     if call is None:
         return replace(result, name=result.name or known.get(result.call_id) or "unknown")
     return replace(
-        result, name=result.name or call.name, target=call.target, is_read=call.is_read, asked=call.mark
-    )  # fmt: skip
+        result, name=result.name or call.name, target=call.target, is_read=call.is_read, call_digest=call.digest
+    )

@@ -173,9 +173,9 @@ def test_texts_are_let_go(monkeypatch):
         ended = ran(f"c{number}", "abcd")
         items += [answer("yes"), ended, ask(said("yes", call), result(f"c{number}", "abcd"), earlier_messages=1)]
     late = fold_history(items, own=False).window
-    monkeypatch.setattr(history, "_KEPT", 10)
+    monkeypatch.setattr(history, "_MAX_TEXT_BYTES", 10)
     assert fold_history(items, own=False).window == late
-    monkeypatch.setattr(history, "_LONGEST", 5)
+    monkeypatch.setattr(history, "_MAX_MESSAGES", 5)
     few = fold_history(items, own=False).window
     assert len(few.pieces) < 30 < len(late.pieces)
     assert total(few.pieces) == total(late.pieces)
@@ -199,7 +199,7 @@ def test_memory_is_that_of_one_request():
 
 def test_memory_is_bounded_where_requests_continue(monkeypatch):
     """20 MB of results leave sizes and names."""
-    monkeypatch.setattr(history, "_KEPT", 1 << 18)
+    monkeypatch.setattr(history, "_MAX_TEXT_BYTES", 1 << 18)
     told = ({"earlier_messages": 1} if number else {} for number in range(200))
     items = (ask(result(f"c{number}", f"{number:05}" * 20_000), **more) for number, more in enumerate(told))
     assert peak_of(items, own=False) < 1_500_000

@@ -93,7 +93,7 @@ def test_a_call_is_known_by_what_it_is_about(tool, given, target, is_read):
     assert (call.target[: len(target) or 1], call.is_read) == (target, is_read)
     assert len(call.target) <= 80
     other = measure_message(said("", ("c", tool, {"path": "e/" + "d/" * 60 + "a.py"})), None)[0]
-    assert call.mark != other.mark
+    assert call.digest != other.digest
 
 
 def test_a_definition_counts_as_it_is_sent():

@@ -15,8 +15,8 @@ from sessionlog.context.xray.parts import (
     make_parts,
     missing_of,
     name_missing,
-    share_out,
     sort_pieces,
+    with_shares,
 )
 from sessionlog.context.xray.pieces import Piece
 from tests.profiles import examples
@@ -109,8 +109,8 @@ def test_an_estimate_that_is_right_is_left():
 def test_shares_are_of_the_whole():
     """Of nothing there is none."""
     parts = [Part(kind="turn", name="x", tokens=tokens, count=1) for tokens in (66, 44)]
-    assert [part.share for part in share_out(parts)] == [0.6, 0.4]
-    assert share_out([Part(kind="turn", name="x", tokens=0, count=1)])[0].share == 0
+    assert [part.share for part in with_shares(parts)] == [0.6, 0.4]
+    assert with_shares([Part(kind="turn", name="x", tokens=0, count=1)])[0].share == 0
 
 
 @examples(200)

@@ -15,8 +15,8 @@ def nested(depth):
 
 def test_sums_keep_what_is_of_one_kind():
     """Tokens and counts add up; what tells pieces apart is gone."""
-    one = Piece(role="tool", kind="result", tokens=3, name="ls", mark=b"1", call_id="c")
-    other = Piece(role="tool", kind="result", tokens=4, name="ls", mark=b"2", count=2)
+    one = Piece(role="tool", kind="result", tokens=3, name="ls", digest=b"1", call_id="c")
+    other = Piece(role="tool", kind="result", tokens=4, name="ls", digest=b"2", count=2)
     text = Piece(role="user", kind="text", tokens=5)
     made = sum_up([one, text, other])
     assert made == (Piece(role="tool", kind="result", tokens=7, name="ls", count=3), text)

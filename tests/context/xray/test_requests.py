@@ -5,7 +5,9 @@ import pytest
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.context.xray.requests import name_results
 
-CALL = Piece(role="assistant", kind="call", tokens=1, name="read", target="a.py", is_read=True, call_id="c", mark=b"m")
+CALL = Piece(
+    role="assistant", kind="call", tokens=1, name="read", target="a.py", is_read=True, call_id="c", digest=b"m"
+)
 
 
 def result(**fields):
@@ -24,4 +26,4 @@ def result(**fields):
 def test_a_result_is_named_by_the_call_before_it(pieces, known, expected):
     """By its own name first; by calls that are known from elsewhere last."""
     found = next(piece for piece in name_results(pieces, known) if piece.kind == "result")
-    assert (found.name, found.target, found.is_read, found.asked) == expected
+    assert (found.name, found.target, found.is_read, found.call_digest) == expected
