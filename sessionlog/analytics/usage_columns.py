@@ -1,7 +1,7 @@
-"""Usage columns: what is said of records summed by a grouping, from the sums.
+"""Usage columns: the columns of a usage report, computed from sums of records.
 
-Rates are computed, never stored; an empty denominator gives None, not 0. Nothing else is imported for it: the shortest
-way to a report (`cli.warm`) and the whole one (`usage`) share this.
+Rates are computed, never stored; an empty denominator gives None, not 0. The module imports little, because both
+`cli.cached_path` and `usage` use it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ SCHEMA = "sessionlog.usage/1"
 PROVENANCE = ("exact", "partial", "estimated", "session")
 _NANO = 1_000_000_000  # `events.money` costs 15 ms
 _LEAST_MS = 1e-6
-"""Nothing is answered faster; a log that says so says nothing about speed."""
+"""No request is faster: a smaller latency in a log is no measurement."""
 
 
 class Sums:
-    """Tokens and cost of summed records, and what follows from them."""
+    """Tokens and cost of summed records, and the values derived from them."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ def _usd(nano: int | None) -> float | None:
 
 
 class UsageColumns(Sums):
-    """The columns of a usage report; `UsageRow` says what the sums are."""
+    """The columns of a usage report; `UsageRow` documents the sums."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class UsageColumns(Sums):
 
     @property
     def cost_per_success(self) -> float | None:
-        """Cost of the sessions that ended ÷ those that succeeded, in US dollars; only of those with a whole cost."""
+        """Cost of ended sessions ÷ successful ones, in US dollars; only sessions whose whole cost is known count."""
         cost = _usd(self.ended_nano)
         return cost / self.priced_successes if cost is not None and self.priced_successes else None
 
@@ -125,7 +125,7 @@ class UsageColumns(Sums):
 
     @property
     def cache_savings_usd(self) -> float | None:
-        """What the same tokens would have cost without a cache, less what they cost, at list prices.
+        """The cost of the same tokens without a cache minus their cost, at list prices.
 
         Negative where cache writes cost more than the reads saved; None where nothing with a list price was cached.
         """
@@ -152,7 +152,7 @@ class UsageColumns(Sums):
 
 
 class SummedRow(UsageColumns):
-    """A row of sums alone."""
+    """A row made from a mapping of sums."""
 
     def __init__(self, sums: Mapping[str, Any]) -> None:
         self.__dict__.update(sums)
@@ -165,12 +165,12 @@ def _tokens(name: str, title: str, rank: int, label: str) -> Column:
 
 
 def _time(name: str, title: str, rank: int, label: str) -> Column:
-    """A time span; 0 is unknown, for no session and no call of a model takes no time."""
+    """A column of time spans; 0 is unknown, because every session and request takes time."""
     return Column(name, "ms", title, rank, label=label, shown=lambda row: getattr(row, name) or None)
 
 
 def _has_usage(row: UsageColumns) -> bool:
-    """Whether the log has tokens; each request that did not fail has used some."""
+    """Whether the log has tokens: every request that did not fail uses some."""
     return bool(row.total_tokens) or row.requests <= row.failed_requests
 
 
@@ -189,7 +189,7 @@ COLUMNS = (
     _tokens("output_tokens", "OUTPUT", 0, "output"),
     _tokens("cache_read_tokens", "CACHED", 4, "cached"),
     _tokens("cache_write_tokens", "WRITTEN", 11, "cache writes"),
-    # 0 is what logs hold that do not tell reasoning apart, too
+    # 0 also stands for logs that do not separate reasoning
     Column(
         "reasoning_tokens", "count", "REASONING", 12, label="reasoning", shown=lambda row: row.reasoning_tokens or None
     ),
@@ -220,7 +220,7 @@ COLUMNS = (
         note="what these tokens would have cost more without a cache, at list prices",
     ),
 )
-"""What follows the group keys, in the order of JSON and CSV."""
+"""The columns after the group keys, in the order of JSON and CSV."""
 
 TABLE = (
     "sessions", "success_rate", "failed_sessions", "unfinished_sessions", "requests", "input_tokens",

@@ -1,6 +1,6 @@
-"""The words: one file per command. `main` is the entry point; it stays light so that start-up is paid for once.
+"""The command line, one module per command. `main` is the entry point; it imports little, so that start-up is fast.
 
-Whatever happens to the streams, no traceback is shown: a reader that has gone is silence, a full disk is a sentence.
+Errors of the streams show no traceback: a closed pipe is silent, a full disk is one line on stderr.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import io
 import sys
 
 from sessionlog._version import __version__
-from sessionlog.cli import hot
+from sessionlog.cli import fast_path
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _main(sys.argv[1:])
     finally:
-        gc.freeze()  # this process is at its end: to look for garbage once more would cost it 2 ms
+        gc.freeze()  # the process ends here: a last garbage collection would cost 2 ms
 
 
 def _main(argv: list[str]) -> int:
@@ -33,31 +33,31 @@ def _main(argv: list[str]) -> int:
         code = _run(argv)
         sys.stdout.flush()
     except BrokenPipeError:
-        return _give_up()
+        return _close_stdout()
     except SystemExit as stop:
-        if not isinstance(stop.__context__, BrokenPipeError):  # else rich or typer has seen the pipe break first
+        if not isinstance(stop.__context__, BrokenPipeError):  # rich and typer turn a broken pipe into SystemExit
             raise
-        return _give_up()
+        return _close_stdout()
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        from sessionlog.cli.output import UNREADABLE, note  # noqa: PLC0415 - as above
+        from sessionlog.cli.output import UNREADABLE, note  # noqa: PLC0415 - only errors need it
 
-        _give_up()
+        _close_stdout()
         note(f"sessionlog: {error.filename or 'the output'}: {error.strerror or error}")
         return UNREADABLE
     return code
 
 
 def _run(argv: list[str]) -> int:
-    argv = _meant(argv)
+    argv = _expand_alias(argv)
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"sessionlog {__version__}\n")
         return 0
-    code = hot.run(argv)
+    code = fast_path.run(argv)
     if code is not None:
         return code
-    from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms, which the short ways save
+    from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms, which the fast path saves
 
     return run(argv)
 
@@ -65,8 +65,8 @@ def _run(argv: list[str]) -> int:
 PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
-def _meant(argv: list[str]) -> list[str]:
-    """What words that people try mean: `help [COMMAND]`, `version`, `calendar`, `daily -b model` (`--by day,model`)."""
+def _expand_alias(argv: list[str]) -> list[str]:
+    """Expand `help [COMMAND]`, `version`, `calendar`, and periods: `daily -b model` is `usage --by day,model`."""
     word, rest = (argv[0], argv[1:]) if argv else ("", [])
     if word == "help":
         return [*rest, "--help"]
@@ -77,34 +77,34 @@ def _meant(argv: list[str]) -> list[str]:
     if word not in PERIODS:
         return argv
     by = [PERIODS[word]]
-    while (place := next((n for n, one in enumerate(rest[:-1]) if one in ("--by", "-b")), None)) is not None:
-        by.append(rest[place + 1])
-        rest = rest[:place] + rest[place + 2 :]
+    while (index := next((n for n, one in enumerate(rest[:-1]) if one in ("--by", "-b")), None)) is not None:
+        by.append(rest[index + 1])
+        rest = rest[:index] + rest[index + 2 :]
     return ["usage", "--by", ",".join(by), *rest]
 
 
 def _prepare_streams() -> None:
-    """Let streams replace what their encoding lacks, and drop what is written to a closed one."""
+    """Make streams replace characters that their encoding lacks; output to a missing stream is discarded."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, io.StringIO())
         elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_errors_of(stream))
+            stream.reconfigure(errors=_error_handler(stream))
 
 
-def _errors_of(stream: io.TextIOWrapper) -> str:
-    """The error handler of a stream: UTF-8 lacks only half characters."""
+def _error_handler(stream: io.TextIOWrapper) -> str:
+    """Return the codec error handler of a stream; UTF-8 lacks only lone surrogates."""
     if stream.encoding.lower() in ("utf-8", "utf8"):
         return "replace"
-    from sessionlog.render.look_alikes import ERRORS  # noqa: PLC0415 - for few terminals
+    from sessionlog.render.look_alikes import ERRORS  # noqa: PLC0415 - few terminals need it
 
     return ERRORS
 
 
-def _give_up() -> int:
-    """Close stdout: else the interpreter would flush it once more at its end, and complain."""
-    from contextlib import suppress  # noqa: PLC0415 - 2 ms, for what hardly happens
+def _close_stdout() -> int:
+    """Close stdout and return 0: otherwise the interpreter flushes it again at exit and prints an error."""
+    from contextlib import suppress  # noqa: PLC0415 - 2 ms, and rarely needed
 
     with suppress(OSError):
         sys.stdout.close()

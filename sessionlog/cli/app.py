@@ -1,4 +1,4 @@
-"""The typer application: which commands there are. Only the one that is called is imported, all for help."""
+"""The typer application with its commands. Only the called command is imported; help imports all of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from sessionlog._version import __version__
 from sessionlog.cli import options
-from sessionlog.cli.declared import declare
 from sessionlog.cli.functions import function_of
-from sessionlog.cli.output import ended, note
+from sessionlog.cli.output import note, run_command
+from sessionlog.cli.signatures import declare
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Reports": {
@@ -40,7 +40,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "sql": "Ask the ledger a question of your own, in SQL.",
         "ledger": "Show, verify, rebuild and back up what is remembered.",
         "archive": "Keep closed logs, so that they can be replayed later.",
-        "pricing": "Show what a model costs, and who says so.",
+        "pricing": "Show what a model costs, and the price's source.",
     },
     "Agents": {
         "chat": "Talk with an agent, and record it.",
@@ -48,24 +48,24 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "demo": "Show the reports on made-up logs of four agents.",
     },
 }
-"""The commands by what they are for, in the order of the help text, with what each does in a few words."""
+"""The commands by heading, in the order of the help text, each with its summary."""
 
 COMMANDS: Mapping[str, str] = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
-PARTS: Mapping[str, Mapping[str, str]] = {
+SUBCOMMANDS: Mapping[str, Mapping[str, str]] = {
     "budget": {
         "check": "Exit with 1 if a budget is exceeded, and name it.",
         "reset": "Confirm the clock and the ledger as they are now.",
     },
     "ledger": {
-        "sync": "Bring it up to date now, and say what was read.",
+        "sync": "Bring it up to date now, and show what was read.",
         "verify": "Compare it with the logs, or with checksums where they are gone.",
         "rebuild": "Read all logs anew; keep those that are gone.",
         "backup": "Copy it into a new file.",
         "forget": "Forget logs that are gone.",
     },
 }
-"""The commands below a command."""
+"""The subcommands of a command, each with its summary."""
 
 _TYPE = re.compile(r" <[^>]*>$")
 
@@ -79,14 +79,14 @@ class _Command(TyperCommand):
 
 
 class _Overview(TyperGroup):
-    """All commands, in the order in which they stand above."""
+    """The top-level help, which lists commands in the order of GROUPS."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return their names; typer alone would put those that have commands of their own at the end."""
+        """Return their names; typer itself would list commands with subcommands last."""
         return [name for name in COMMANDS if name in super(_Overview, self).list_commands(ctx)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
-        """Write a list for each group, their summaries below each other."""
+        """Write a list for each group, with the summaries aligned."""
         width = max(map(len, COMMANDS))
         for heading, group in GROUPS.items():
             if lines := [(name.ljust(width), summary) for name, summary in group.items() if name in self.commands]:
@@ -95,7 +95,7 @@ class _Overview(TyperGroup):
 
 
 class _Group(TyperGroup):
-    """The same for a command that has commands of its own."""
+    """A command with subcommands, whose help names values as `_Command` does."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options, then the commands."""
@@ -128,7 +128,7 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
         cls=_Overview,
         help="The flight recorder and the meter for AI agents.\n\nExample: sessionlog usage --since 7d",
         epilog="Start with `sessionlog demo`. Without a PATH the logs of every agent on this machine are read: "
-        "`sessionlog sources` says where they are looked for.",
+        "`sessionlog sources` shows where they are looked for.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -136,7 +136,7 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     built.callback()(_global)
     for name in commands:
         summary = COMMANDS[name]
-        if name in PARTS:
+        if name in SUBCOMMANDS:
             built.add_typer(_group(name, _command(name)), name=name, cls=_Group, short_help=summary)
         else:
             built.command(name, cls=_Command, short_help=summary)(_command(name))
@@ -144,7 +144,7 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
 
 
 def _group(name: str, command: Callable[..., None]) -> typer.Typer:
-    """A command that has commands of its own; alone it is a command, too."""
+    """Return a command that also runs without a subcommand."""
 
     @wraps(command)
     def alone(ctx: typer.Context, **settings: Any) -> None:
@@ -154,18 +154,18 @@ def _group(name: str, command: Callable[..., None]) -> typer.Typer:
     declare(alone, options.COMMANDS[name], context=typer.Context)
     group = typer.Typer(rich_markup_mode=None)
     group.callback(invoke_without_command=True)(alone)
-    for part, summary in PARTS[name].items():
+    for part, summary in SUBCOMMANDS[name].items():
         group.command(part, cls=_Command, short_help=summary)(_command(f"{name} {part}"))
     return group
 
 
 def _command(name: str) -> Callable[..., None]:
-    """A command as typer takes it: with the signature that its declaration describes, and an exit code at its end."""
+    """Return the command as typer expects it: the declared signature, and its exit code raised as `typer.Exit`."""
     function = function_of(name)
 
     @wraps(function)
     def run(**settings: Any) -> None:
-        code = ended(function, **settings)
+        code = run_command(function, **settings)
         if code:
             raise typer.Exit(code)
 
@@ -192,8 +192,8 @@ def _global(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line, help when it is empty; usage errors are said with control characters made harmless."""
-    words = options.part_first(arguments) or ["--help"]
+    """Run one command line, or help if it is empty, and return its exit code; usage errors are printed escaped."""
+    words = options.subcommand_first(arguments) or ["--help"]
     named = [word for word in words[:1] if word in COMMANDS]
     try:
         result = build_app(named or tuple(COMMANDS))(args=words, prog_name="sessionlog", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""`sessionlog archive`: closed logs are copied where their agents do not delete them; the originals are only read."""
+"""`sessionlog archive`: copy closed logs to where their agents do not delete them; the originals are only read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sessionlog.analytics.window import parse_usage_window
 from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import UNREADABLE, Leave, fail, print_json
+from sessionlog.cli.output import UNREADABLE, Exit, fail, print_json
 from sessionlog.render.archive import render_archived
 from sessionlog.sources.registry import choose_sources
 
@@ -18,30 +18,31 @@ _AGE = re.compile(r"[0-9]{1,5}(h|d|w|mo)")
 
 
 def archive(*, source: list[str] | None, older_than: str, dry_run: bool, as_json: bool, now: str | None) -> None:
-    """Copy closed logs, packed and verified, to where no agent deletes them: `sessionlog replay` finds them there.
+    """Copy closed logs, compressed and verified, to where no agent deletes them: `sessionlog replay` finds them there.
 
-    What is there already costs a look at its date; run it every night. Exit code 3: a log could not be archived.
+    Of logs that are archived already only the date is compared, so run it every night. Exit code 3: a log could not be
+    archived.
 
     Example: sessionlog archive --source claude-code --older-than 20d
     """
-    where = r.reporting(None, now=now)
-    now_ns = int(where.now.timestamp() * 1_000_000_000)
-    closed_ns = now_ns - _before(older_than.strip(), where.now)
+    context = r.report_context(None, now=now)
+    now_ns = int(context.now.timestamp() * 1_000_000_000)
+    closed_ns = now_ns - _before(older_than.strip(), context.now)
     with r.scan_progress() as progress:
         done = archive_logs(
-            archive_folder(where.env), where.env, sources=choose_sources(r.split_list(source)), closed_ns=closed_ns,
+            archive_folder(context.env), context.env, sources=choose_sources(r.split_list(source)), closed_ns=closed_ns,
             now_ns=now_ns, dry_run=dry_run, progress=progress,
         )  # fmt: skip
     if as_json:
         print_json(done.to_dict())
     else:
-        r.print_lines(partial(render_archived, done, home=where.home, closed=older_than.strip()))
+        r.print_lines(partial(render_archived, done, home=context.home, closed=older_than.strip()))
     if done.problems:
-        raise Leave(UNREADABLE)
+        raise Exit(UNREADABLE)
 
 
 def _before(age: str, now: datetime) -> int:
-    """When it was so long ago, in nanoseconds since 1970 UTC."""
+    """Return the time that lies `age` before `now`, in nanoseconds since 1970 UTC."""
     if not _AGE.fullmatch(age):
         fail(f"--older-than {age!r} is not an age such as 12h, 20d, 4w or 3mo")
     window = parse_usage_window(age.lstrip("0"), now=now) if age.strip("0hdwmo") else None

@@ -8,19 +8,18 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from sessionlog.analytics.budgets.book import BudgetBook
 from sessionlog.analytics.budgets.clock import read_clock
-from sessionlog.analytics.budgets.gaps import error_words
+from sessionlog.analytics.budgets.ledger import BudgetLedger, ledger_error_text
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, report_budgets
 from sessionlog.analytics.budgets.rules import BudgetRule, parse_each_budget
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Leave, fail, note, print_json, print_text
+from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Exit, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
 from sessionlog.render.budget import (
+    caveat_notes,
     confirmed_document,
     finding,
-    gap_notes,
     no_budgets,
     render_budgets,
     render_confirmed,
@@ -44,16 +43,16 @@ def budget(
     Example: sessionlog budget
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
-    rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
-    report = _report(where, rules)
+    context = r.report_context(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
+    rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
+    report = _report(context, rules)
     if report.rows or form != "table":
-        r.print_report(report, form, where, table=render_budgets)
-    if not where.settings.budgets:
-        _say(no_budgets(where.settings.config_path))
+        r.print_report(report, form, context, table=render_budgets)
+    if not context.settings.budgets:
+        _print_notes(no_budgets(context.settings.config_path))
     elif form != "table":
-        _say(gap_notes(report))
-    _leave_for(flaws)
+        _print_notes(caveat_notes(report))
+    _exit_for_errors(config_errors)
 
 
 def check(
@@ -68,83 +67,83 @@ def check(
 ) -> None:
     """Exit with 1 if a budget is exceeded, and name it: for cron, CI and hooks.
 
-    Exit codes: 0 no budget is exceeded; 1 one is; 2 a budget in config.toml is mistaken, or there is none; 3 none is
-    known to be exceeded, but not all is known (a model without a price, a ledger that cannot be read): the reason is
-    named.
+    Exit codes: 0 no budget is exceeded; 1 one is; 2 a budget in config.toml is invalid, or there is none; 3 none is
+    known to be exceeded, but not all is known (a model without a price, an unreadable ledger): the reason is shown.
 
     Example: sessionlog budget check daily --warn
     """
-    where = r.reporting(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
-    rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
-    if not rules and not flaws:
-        _say(no_budgets(where.settings.config_path))
-        raise Leave(USAGE)
-    asked, flaws = _chosen(rules, flaws, names) if names else (rules, flaws)
-    report = _report(where, asked)
+    context = r.report_context(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
+    rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
+    if not rules and not config_errors:
+        _print_notes(no_budgets(context.settings.config_path))
+        raise Exit(USAGE)
+    chosen, config_errors = _choose(rules, config_errors, names) if names else (rules, config_errors)
+    report = _report(context, chosen)
     if as_json:
         print_json(report.to_dict())
     found = report.names("exceeded", "warn") if warn else report.names("exceeded")
-    _say(finding(one, tz=where.zone, now=where.now) for one in report.rows if one.state.name in found)
-    _say(gap_notes(report))
-    _say(f"{one.state.name}: {IDLE}" for one in report.rows if one.state.is_idle)
-    _leave_for(flaws, FOUND if found else USAGE)
+    _print_notes(finding(one, tz=context.zone, now=context.now) for one in report.rows if one.state.name in found)
+    _print_notes(caveat_notes(report))
+    _print_notes(f"{one.state.name}: {IDLE}" for one in report.rows if one.state.is_idle)
+    _exit_for_errors(config_errors, FOUND if found else USAGE)
     if found:
-        raise Leave(FOUND)
+        raise Exit(FOUND)
     if report.unknown:
-        raise Leave(UNREADABLE)
+        raise Exit(UNREADABLE)
 
 
 def reset(*, ledger: str | None, as_json: bool) -> None:
-    """Confirm the clock and the ledger as they are now, after the one was set or the other deleted or replaced.
+    """Confirm the clock and the ledger as they are now, after the clock was set, or the ledger deleted or replaced.
 
-    Until then budgets answer that they do not know what is left. Use and limits stay as they are.
+    Until then budgets report that what is left is not known. Use and limits stay as they are.
 
     Example: sessionlog budget reset
     """
-    where = r.reporting(None, ledger=ledger)
-    path = str(where.ledger)
-    place = BudgetBook(path, r.price_book(where.settings), where.env, read_clock)
+    context = r.report_context(None, ledger=ledger)
+    path = str(context.ledger)
+    book = BudgetLedger(path, r.price_book(context.settings), context.env, read_clock)
     with _usable(path):
-        confirmed = place.confirm()
-        place.close()
+        confirmed = book.confirm()
+        book.close()
     if as_json:
         print_json(confirmed_document(path, confirmed))
     else:
         print_text(render_confirmed(confirmed))
 
 
-def _report(where: r.Reporting, rules: Sequence[BudgetRule]) -> BudgetReport:
+def _report(context: r.ReportContext, rules: Sequence[BudgetRule]) -> BudgetReport:
     if not rules:
         return BudgetReport()
-    path = str(where.ledger)
-    prices = r.price_book(where.settings)
+    path = str(context.ledger)
+    prices = r.price_book(context.settings)
     with _usable(path), r.scan_progress() as progress:
         return report_budgets(
-            path, rules, prices, env=where.env, zone=where.zone, now=where.now, scanner=scanner(jobs=where.jobs),
-            progress=progress,
+            path, rules, prices, env=context.env, zone=context.zone, now=context.now,
+            scanner=scanner(jobs=context.jobs), progress=progress,
         )  # fmt: skip
 
 
-def _chosen(
-    rules: Sequence[BudgetRule], flaws: Mapping[str, str], names: Sequence[str]
+def _choose(
+    rules: Sequence[BudgetRule], config_errors: Mapping[str, str], names: Sequence[str]
 ) -> tuple[Sequence[BudgetRule], Mapping[str, str]]:
-    known = [*(rule.name for rule in rules), *flaws]
+    known = [*(rule.name for rule in rules), *config_errors]
     for name in names:
         if name not in known:
             fail(f"there is no budget {name!r}; there are {', '.join(known)}", USAGE)
-    return [rule for rule in rules if rule.name in names], {name: flaws[name] for name in names if name in flaws}
+    errors = {name: config_errors[name] for name in names if name in config_errors}
+    return [rule for rule in rules if rule.name in names], errors
 
 
-def _leave_for(flaws: Mapping[str, str], code: int = USAGE) -> None:
-    """A budget that cannot be used is no reason to hide the others, and none to pass."""
-    if flaws:
-        _say(f"sessionlog: {flaw}" for flaw in flaws.values())
-        raise Leave(code)
+def _exit_for_errors(config_errors: Mapping[str, str], code: int = USAGE) -> None:
+    """Exit with `code` if a budget is invalid; called after the valid ones were shown."""
+    if config_errors:
+        _print_notes(f"sessionlog: {error}" for error in config_errors.values())
+        raise Exit(code)
 
 
-def _say(sentences: Iterable[str]) -> None:
+def _print_notes(sentences: Iterable[str]) -> None:
     width = plain_width(sys.stderr) or shutil.get_terminal_size().columns
-    if width == PLAIN_WIDTH:  # there is no edge: a line each, for those who search in it
+    if width == PLAIN_WIDTH:  # a pipe or a file: one line each, so that grep finds whole sentences
         width = sys.maxsize
     for line in render_sentences(sentences, width):
         note(line)
@@ -152,12 +151,12 @@ def _say(sentences: Iterable[str]) -> None:
 
 @contextmanager
 def _usable(path: str) -> Iterator[None]:
-    """A ledger that cannot be asked is a sentence and an exit code, and never a budget that is kept."""
+    """End the command with exit code 3 if the ledger is unreadable: unknown use must not pass as within budget."""
     try:
         yield
     except (LedgerUnusable, LogNotReadable) as error:
         fail(f"what is left is not known: {error}", UNREADABLE)
     except SessionLogError:
         raise
-    except (OSError, sqlite3.Error, ValueError, TypeError) as error:  # a damaged row may be anything
-        fail(f"what is left is not known: {path}: {error_words(error)}", UNREADABLE)
+    except (OSError, sqlite3.Error, ValueError, TypeError) as error:  # a damaged row may raise anything
+        fail(f"what is left is not known: {path}: {ledger_error_text(error)}", UNREADABLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, Leave, note, print_json, print_text
+from sessionlog.cli.output import FOUND, Exit, note, print_json, print_text
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair, repair_log
@@ -15,15 +15,15 @@ from sessionlog.sources.registry import NATIVE
 
 
 def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int) -> None:
-    """Name every damaged byte by file and line; with --repair save them apart and mend our own logs.
+    """Name every damaged byte by file and line; with --repair move them to a file of their own and mend our own logs.
 
     Exit code 1: damage was found and is still there.
 
     Example: sessionlog check --repair ~/.local/state/sessionlog/sessions
     """
-    where = r.reporting(paths, anything=True)
+    context = r.report_context(paths, any_file=True)
     with r.scan_progress() as progress:
-        found = list(check_sources(where.paths, where.env, max_line=max_line, progress=progress))
+        found = list(check_sources(context.paths, context.env, max_line=max_line, progress=progress))
     results = [result for _, result in found]
     repairs = _repair(found, max_line) if repair else None
     if as_json:
@@ -32,14 +32,14 @@ def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, a
         print_text(render_check(results, notes=notes or strict, repairing=repair))
         print_text("".join(render_repair(path, done) for path, done in (repairs or {}).items()))
     if not results:
-        note(r.nothing_found(where, narrowed=False))
+        note(r.nothing_found(context, narrowed=False))
     damaged = any(is_left(result, (repairs or {}).get(result.path)) for result in results)
     if damaged or (strict and any(result.notes for result in results)):
-        raise Leave(FOUND)
+        raise Exit(FOUND)
 
 
 def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, Repair | str]:
-    """Mend what can be mended; by path what was done, or why nothing was."""
+    """Repair our own logs; return by path what was done, or why nothing was."""
     repairs: dict[str, Repair | str] = {}
     for source, result in found:
         if not result.damaged:

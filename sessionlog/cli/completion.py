@@ -1,4 +1,4 @@
-"""What a shell may complete: group keys, columns, agents, ids of sessions, and the words that an option knows."""
+"""Shell completion of values: group keys, columns, agents, ids of sessions, and an option's fixed words."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ _IDS = """SELECT session FROM (SELECT session, MAX(last_ns) AS last_ns FROM sess
 
 
 def completer(option: Option) -> Callable[..., list[str]] | None:
-    """Return typer's hook for the values of an option or argument; None where a shell knows better, or nothing."""
+    """Return typer's hook for the values of an option or argument; None where the shell's own completion is better."""
     match option.name or option.setting:
         case "--by":
             return lambda ctx, incomplete: _listed(_keys(ctx), incomplete)
         case "--sort":
-            return lambda ctx, incomplete: _beginning((*_keys(ctx), *_columns(ctx)), incomplete)
+            return lambda ctx, incomplete: _matching((*_keys(ctx), *_columns(ctx)), incomplete)
         case "--source":
             return lambda incomplete: _listed(_sources(), incomplete)
         case "target" | "session" | "pair" | "--resume":
             return lambda incomplete: list(_session_ids(incomplete))
     words = (option.metavar or "").split("|")
     if option.kind == "text" and len(words) > 1 and words[0].islower():
-        return lambda incomplete: _beginning(words, incomplete)
+        return lambda incomplete: _matching(words, incomplete)
     return None
 
 
-def _beginning(words: Iterable[str], incomplete: str) -> list[str]:
+def _matching(words: Iterable[str], incomplete: str) -> list[str]:
     return [word for word in words if word.startswith(incomplete)]
 
 
 def _listed(words: Iterable[str], incomplete: str) -> list[str]:
-    """The words for the last of a list with commas, each with what stands before it."""
+    """Complete the last word of a comma-separated list; each result is the whole list."""
     before, comma, last = incomplete.rpartition(",")
     taken = before.split(",")
-    return [f"{before}{comma}{word}" for word in _beginning(words, last) if word not in taken]
+    return [f"{before}{comma}{word}" for word in _matching(words, last) if word not in taken]
 
 
 def _keys(ctx: typer.Context) -> Iterable[str]:
-    from sessionlog.analytics import conditions, tools  # noqa: PLC0415 - only a shell that asks pays for it
+    from sessionlog.analytics import conditions, tools  # noqa: PLC0415 - only this completion needs it
 
     return tools.KEYS if ctx.info_name == "tools" else conditions.KEYS
 
@@ -58,18 +58,18 @@ def _columns(ctx: typer.Context) -> Iterable[str]:
 
 
 def _sources() -> list[str]:
-    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - only this completion needs it
 
     return [source.id for source in all_sources()]
 
 
 def _session_ids(incomplete: str) -> Iterator[str]:
-    """Ids in the ledger, the newest first; no log is read, and a ledger that cannot be asked has none."""
-    from sessionlog.ledger.store import open_to_ask  # noqa: PLC0415 - as above
-    from sessionlog.settings import load_settings  # noqa: PLC0415 - as above
+    """Yield ids in the ledger, the newest first; no log is read, and an unreadable ledger yields none."""
+    from sessionlog.ledger.store import open_read_only  # noqa: PLC0415 - only this completion needs it
+    from sessionlog.settings import load_settings  # noqa: PLC0415 - only this completion needs it
 
     try:
-        with closing(open_to_ask(load_settings().ledger_path)) as connection:
+        with closing(open_read_only(load_settings().ledger_path)) as connection:
             yield from (session for (session,) in connection.execute(_IDS, {"typed": incomplete}))
-    except Exception:  # noqa: BLE001 - a shell has no place for what is wrong
+    except Exception:  # noqa: BLE001 - a completion cannot show an error
         return

@@ -36,8 +36,8 @@ def context(
 ) -> None:
     """Show what fills the model's context window at a request of a session: system prompt, tools, history, results.
 
-    It also tells what is largest, what is there several times, what was cached, and how the prompt grew. The total is
-    what the provider counted, where the log has it; the parts are estimates that are made to fit it.
+    It also shows what is largest, what is there several times, what was cached, and how the prompt grew. The total is
+    the provider's count, where the log has it; the parts are estimates that are scaled to it.
 
     With --cache it compares each request with the one before it, and names the first thing that the provider could not
     find in its cache: another model, other tools, another system prompt, an edited or dropped message, time gone by.
@@ -58,10 +58,10 @@ def context(
     if entry is not None:
         report = replace(report, path=entry.path)
         note_archived(entry)
-    whole = count_session_requests(
+    request_count = count_session_requests(
         report.session, report.path if entry is None else None, env=os.environ, ledger=settings.ledger_path,
     )  # fmt: skip
-    report = replace(report, session_requests=whole)
+    report = replace(report, session_requests=request_count)
     if form == "table":
         zone = resolve_zone(tz or settings.timezone or "local")
         print_lines(partial(render_context, report, zone=zone, now=present(now), full=full))

@@ -1,4 +1,4 @@
-"""`sessionlog demo`: a scripted agent is recorded into a temporary folder, and every report is shown on it."""
+"""`sessionlog demo`: write made-up logs into a temporary folder, and show reports on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessionlog import files
 from sessionlog.cli.options import settings_of
 from sessionlog.cli.output import print_text
 from sessionlog.cli.replay import replay
-from sessionlog.cli.reports import command_of
+from sessionlog.cli.reports import report_function
 from sessionlog.cli.routing_quality import routing_quality
 from sessionlog.demo import record_demo
 from sessionlog.demo.agents import write_agents
@@ -33,7 +33,7 @@ def demo(*, directory: str | None) -> None:
         ("tools", "Which tools they called, and which of these failed."),
     ):
         _heading(text, name, home)
-        command_of(name)(**settings_of(name, {"paths": [home]}))
+        report_function(name)(**settings_of(name, {"paths": [home]}))
     _heading("A session that a program recorded with SessionLogger, as a conversation.",
              "replay", session.partition("-")[0], "--dir", sessions)  # fmt: skip
     replay(**settings_of("replay", {"target": session, "directory": sessions, "no_pager": True}))
@@ -47,6 +47,6 @@ def demo(*, directory: str | None) -> None:
 
 
 def _heading(text: str, *words: str) -> None:
-    """Print what comes, and the command as it can be typed; of a session's id the time is enough."""
+    """Print what comes next, and the command as the user can type it."""
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 100))
     print_text(f"\n{'─' * width}\n{text}\n$ sessionlog {terminal(shlex.join(words))}\n\n")

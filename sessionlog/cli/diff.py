@@ -11,8 +11,8 @@ from sessionlog.analytics.diff.side import Side, renamed
 from sessionlog.archive.entry import Entry
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
-from sessionlog.cli.output import FOUND, Leave, fail, note, print_json
-from sessionlog.cli.reporting import note_archived, price_book, print_lines, reporting, scan_progress
+from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
+from sessionlog.cli.reporting import note_archived, price_book, print_lines, report_context, scan_progress
 from sessionlog.render.diff import render_diff
 from sessionlog.render.notes import damage_note
 
@@ -26,28 +26,30 @@ def diff(
     prices: str | None,
     directory: str | None,
 ) -> None:
-    """Compare two sessions: where they part, what each said from there, tools, tokens, cost and time.
+    """Compare two sessions: where they part, the messages of each from there, tools, tokens, cost and time.
 
-    They are equal if the same was said: prompts, answers, tool calls and results. Ids, times and models do not count.
-    Neither does what was taken back (/undo), nor what a parent had dropped when a fork was made. Exits with 0 if they
-    are equal, with 1 if not.
+    They are equal if their messages are: prompts, answers, tool calls and results. Ids, times and models do not count.
+    Neither do turns that /undo removed, nor messages that a parent had dropped when a fork was made. Exits with 0 if
+    they are equal, with 1 if not.
 
     Example: sessionlog diff s-9f2 s-a01
     """
-    where = reporting(None, now=now)
+    context = report_context(None, now=now)
     if not pair:
-        pair = newest_sessions(2, where.settings, directory)
+        pair = newest_sessions(2, context.settings, directory)
     if len(pair) != 2:
         fail("name both sessions, or none")
     a, b = pair
-    folder, book = directory or where.settings.session_dir, price_book(where.settings, prices)
+    folder, book = directory or context.settings.session_dir, price_book(context.settings, prices)
     with open_session(a, folder, os.environ) as left, open_session(b, folder, os.environ) as right:
         with scan_progress() as progress:
             found = diff_sessions(
-                left[:2], right[:2], full=full, prices=book, now=where.now, progress=progress, env=where.env,
-                ledger=where.ledger,
+                left[:2], right[:2], full=full, prices=book, now=context.now, progress=progress, env=context.env,
+                ledger=context.ledger,
             )  # fmt: skip
-        found = replace(found, left=_as_it_was(found.left, left[2]), right=_as_it_was(found.right, right[2]))
+        found = replace(
+            found, left=_with_logged_path(found.left, left[2]), right=_with_logged_path(found.right, right[2])
+        )
     if as_json:
         print_json(found.to_dict())
         if found.problem_count:
@@ -55,11 +57,11 @@ def diff(
     else:
         print_lines(partial(render_diff, found, full=full))
     if not found.is_equal:
-        raise Leave(FOUND)
+        raise Exit(FOUND)
 
 
-def _as_it_was(side: Side, entry: Entry | None) -> Side:
-    """A side with the path that its log had, where only the archive has it."""
+def _with_logged_path(side: Side, entry: Entry | None) -> Side:
+    """Return a side read from the archive with the path that its log had."""
     if entry is None:
         return side
     note_archived(entry)

@@ -1,10 +1,10 @@
-"""Which function a command is: that of its name in the module of its name, or a report's."""
+"""The function of a command: the one of its name in the module of its name, or a report's."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from sessionlog.cli.reports import REPORTS, command_of
+from sessionlog.cli.reports import REPORTS, report_function
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def function_of(name: str) -> Callable[..., None]:
     """Return the function of a command, `usage`, `ledger` or `ledger sync`; it takes what `options` declares for it."""
     if name in REPORTS:
-        return command_of(name)
+        return report_function(name)
     command, _, part = name.replace("-", "_").partition(" ")
     function: Callable[..., None] = getattr(import_module(f"sessionlog.cli.{command}"), part or command)
     return function

@@ -1,4 +1,4 @@
-"""`sessionlog ledger`: the file that remembers. What is in it, whether it is right, and how it is kept."""
+"""`sessionlog ledger`: show, sync, verify, rebuild and back up the ledger, and forget logs in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sessionlog import files
 from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.analytics.window import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, UNREADABLE, Leave, fail, note, print_json, print_text
+from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger import upkeep
@@ -25,6 +25,7 @@ from sessionlog.ledger.verify import verify_ledger
 from sessionlog.render.ledger import (
     backup_document,
     forgotten_document,
+    kept_note,
     rebuilt_document,
     render_forgettable,
     render_rebuilt,
@@ -32,7 +33,6 @@ from sessionlog.render.ledger import (
     render_synced,
     render_verified,
     synced_document,
-    there_note,
 )
 from sessionlog.render.numbers import size
 
@@ -40,27 +40,27 @@ from sessionlog.render.numbers import size
 def ledger(
     *, ledger: str | None, as_json: bool, as_csv: bool, as_markdown: bool, tz: str | None, now: str | None
 ) -> None:
-    """Show where the ledger is, what is in it, and what it alone remembers. It reads no log.
+    """Show where the ledger is, what is in it, and which of its logs are gone. It reads no log.
 
     $SESSIONLOG_LEDGER, or `ledger` in config.toml, names another file.
 
     Example: sessionlog ledger
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    where, path = _where(ledger, tz=tz, now=now)
+    context, path = _where(ledger, tz=tz, now=now)
     with _usable(path):
         report = LedgerReport.of(summarise_ledger(path))
-    r.print_report(report, form, where, table=render_summary)
+    r.print_report(report, form, context, table=render_summary)
 
 
 def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
-    """Bring the ledger up to date now: read what is new in all logs, and say what was read. Reports do it, too.
+    """Bring the ledger up to date now: read what is new in all logs, and show what was read. Reports do it, too.
 
     Example: sessionlog ledger sync --jobs 4
     """
-    where, path = _where(ledger)
-    with _opened(where, path) as book, r.scan_progress() as progress:
-        synced = refresh(book, where.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
+    context, path = _where(ledger)
+    with _opened(context, path) as book, r.scan_progress() as progress:
+        synced = refresh(book, context.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
     if as_json:
         print_json(synced_document(path, synced))
     elif synced is not None:
@@ -76,48 +76,48 @@ def verify(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
 
     Example: sessionlog ledger verify
     """
-    where, path = _where(ledger)
-    prices = r.price_book(where.settings)
+    context, path = _where(ledger)
+    prices = r.price_book(context.settings)
     with _usable(path), r.scan_progress() as progress:
-        verified = verify_ledger(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
+        verified = verify_ledger(path, prices, context.env, scanner=scanner(jobs=jobs), progress=progress)
     if as_json:
         print_json(verified.to_dict())
     else:
         r.print_lines(lambda **_: render_verified(verified))
     if not verified.is_whole:
-        raise Leave(FOUND)
+        raise Exit(FOUND)
 
 
 def rebuild(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
-    """Read every log anew that is there. What logs told that are gone is kept.
+    """Read every log again. The records of logs that are gone are kept.
 
     A damaged file is kept, too, as NAME.damaged-TIME; all that can be read of it goes into the new one.
 
     Example: sessionlog ledger rebuild
     """
-    where, path = _where(ledger)
-    prices = r.price_book(where.settings)
+    context, path = _where(ledger)
+    prices = r.price_book(context.settings)
     with _usable(path), r.scan_progress() as progress:
-        rebuilt = upkeep.rebuild(path, prices, where.env, scanner=scanner(jobs=jobs), progress=progress)
+        rebuilt = upkeep.rebuild(path, prices, context.env, scanner=scanner(jobs=jobs), progress=progress)
     if as_json:
         print_json(rebuilt_document(path, rebuilt))
     else:
         print_text(render_rebuilt(path, rebuilt))
     if rebuilt.synced is None:
-        note("another sessionlog is writing to the ledger: it reads the logs anew")
+        note("another sessionlog is writing to the ledger: it will read the logs again")
 
 
 def backup(*, file: str, ledger: str | None, as_json: bool) -> None:
-    """Copy the ledger as it is into a new file that only you can read, whoever writes to it meanwhile.
+    """Copy the ledger as it is into a new file that only you can read, even while others write to it.
 
-    To go back to it, put it in the ledger's place.
+    To restore the copy, put it in the ledger's place.
 
     Example: sessionlog ledger backup ~/ledger-2026-11-21.sqlite
     """
-    where, path = _where(ledger)
+    context, path = _where(ledger)
     if files.stat_path(path) is None:
         fail(f"{path}: there is no ledger yet", UNREADABLE)
-    with _opened(where, path) as book:
+    with _opened(context, path) as book:
         count = upkeep.back_up(book, file)
     if as_json:
         print_json(backup_document(path, file, count))
@@ -142,10 +142,10 @@ def forget(
     Example: sessionlog ledger forget --source codex --before 2026-01-01
     """
     if source is None and before is None:
-        fail("say what to forget: --source IDS, --before WHEN, or both")
-    where, path = _where(ledger, tz=tz, now=now)
-    window = None if before is None else parse_usage_window(before, now=where.now, tz=where.zone)
-    with _opened(where, path) as book:
+        fail("name what to forget: --source IDS, --before WHEN, or both")
+    context, path = _where(ledger, tz=tz, now=now)
+    window = None if before is None else parse_usage_window(before, now=context.now, tz=context.zone)
+    with _opened(context, path) as book:
         found = upkeep.find_forgettable(
             book, sources=r.split_list(source), before_ns=None if window is None else window.start_ns
         )
@@ -157,29 +157,29 @@ def forget(
     else:
         print_text(f"{'forgotten' if agreed else 'nothing is forgotten'}: {render_forgettable(found)}\n")
     if found.there:
-        note(there_note(found))
+        note(kept_note(found))
 
 
-def _where(ledger: str | None, *, tz: str | None = None, now: str | None = None) -> tuple[r.Reporting, str]:
-    where = r.reporting(None, tz=tz, now=now, ledger=ledger)
-    return where, str(where.ledger)
+def _where(ledger: str | None, *, tz: str | None = None, now: str | None = None) -> tuple[r.ReportContext, str]:
+    context = r.report_context(None, tz=tz, now=now, ledger=ledger)
+    return context, str(context.ledger)
 
 
 @contextmanager
 def _usable(path: str) -> Iterator[None]:
-    """What is wrong with the ledger's file is a sentence and an exit code."""
+    """Report an unusable ledger in one line, with exit code 3."""
     try:
         yield
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
     except sqlite3.DatabaseError as error:
-        fail(f"{path}: {error}; `sessionlog ledger verify` says more", UNREADABLE)
+        fail(f"{path}: {error}; `sessionlog ledger verify` shows more", UNREADABLE)
 
 
 @contextmanager
-def _opened(where: r.Reporting, path: str) -> Iterator[Book]:
+def _opened(context: r.ReportContext, path: str) -> Iterator[Book]:
     with _usable(path):
-        book = open_ledger(path, r.price_book(where.settings))
+        book = open_ledger(path, r.price_book(context.settings))
         try:
             yield book
         finally:
@@ -187,7 +187,7 @@ def _opened(where: r.Reporting, path: str) -> Iterator[Book]:
 
 
 def _agreed(found: upkeep.Forgettable) -> bool:
-    """Ask a person; nobody else is taken to agree."""
+    """Ask at the terminal; without one, fail."""
     if not sys.stdin.isatty():
-        fail(f"{render_forgettable(found)}; say --yes to forget it")
+        fail(f"{render_forgettable(found)}; add --yes to forget it")
     return typer.confirm(f"forget {render_forgettable(found)}?", err=True)

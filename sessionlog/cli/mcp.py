@@ -1,4 +1,4 @@
-"""`sessionlog mcp`: a server for agents, which ask about themselves over stdin and stdout."""
+"""`sessionlog mcp`: an MCP server on stdin and stdout, for agents that ask about their own use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from sessionlog.cli.output import note
 
-_HINT = "waiting for an agent's messages on stdin; `sessionlog mcp --help` says how to configure a client"
+_HINT = "waiting for an agent's messages on stdin; `sessionlog mcp --help` shows how to configure a client"
 
 
 def mcp(*, ledger: str | None, allow_paths: bool) -> None:
@@ -29,7 +29,7 @@ def mcp(*, ledger: str | None, allow_paths: bool) -> None:
 
     if sys.stdin is not None and sys.stdin.isatty():
         note(f"sessionlog: {_HINT}")
-    # A thread waits in stdin that nothing can wake. The ledger is written in transactions, so leaving at once is safe.
+    # A thread blocks on stdin and cannot be woken. The ledger is written in transactions, so exiting at once is safe.
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         env = {**os.environ, "SESSIONLOG_LEDGER": os.path.abspath(ledger)} if ledger else None

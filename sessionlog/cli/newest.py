@@ -1,4 +1,4 @@
-"""The session that is meant where none is named: the newest of this folder, else of the machine."""
+"""The default session of a command: the newest one of this folder, else of the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.reporting import reporting, scan_progress
+from sessionlog.cli.reporting import report_context, scan_progress
 from sessionlog.errors import LogNotReadable
 from sessionlog.render.escape import one_line
 from sessionlog.settings import Settings
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 def newest_sessions(count: int, settings: Settings, directory: str | None = None) -> list[str]:
-    """Return paths or ids of the newest sessions, the older first; name them on stderr.
+    """Return paths or ids of the newest sessions, oldest first, and name them on stderr.
 
     Args:
         count: How many.
         settings: They name the ledger.
         directory: Look only at the sessions of this folder of logs.
     """
-    from sessionlog.analytics.sessions import list_sessions  # noqa: PLC0415 - 60 ms, which a name saves
+    from sessionlog.analytics.sessions import list_sessions  # noqa: PLC0415 - 60 ms, which a named session saves
 
     with scan_progress() as progress:
         ledger = None if directory else settings.ledger_path
-        env = reporting(None, settings=settings).env
+        env = report_context(None, settings=settings).env
         found = list_sessions(directory, env=env, ledger=ledger, progress=progress).rows
     here = ""
     with suppress(OSError):  # a folder that was deleted
@@ -47,7 +47,7 @@ def newest_sessions(count: int, settings: Settings, directory: str | None = None
 
 
 def _target(one: SessionSummary) -> str:
-    """A path opens faster than an id, where the log holds nothing else."""
+    """Return the log's path if it holds only this session, as a path opens faster than an id; else the id."""
     try:
         log = log_at(one.path)
     except LogNotReadable:

@@ -1,8 +1,7 @@
-"""What commands take: every option once, as data that costs nothing to import.
+"""The options and arguments of every command, as data that costs nothing to import.
 
-From these declarations come typer's command (`declared`) and the light parser (`hot`), so that the help and the two
-cannot differ. A command's function takes exactly the settings that its declaration names; their defaults stand here
-and nowhere else.
+Both typer's commands (`signatures`) and the light parser (`fast_path`) are made from these declarations, so that they
+cannot differ. A command's function takes exactly the settings that its declaration names; defaults are here only.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ class Option:
         setting: The name of the setting that it becomes.
         kind: `texts` may be given several times, `number` is whole, `decimal` need not be, and a `flag` has no value.
         help: Its line of help.
-        metavar: What its value is called there.
-        default: The setting where it is not given.
+        metavar: The name of its value in the help.
+        default: The setting if it is not given.
         least: The lowest number allowed; None for any.
         most: The highest number allowed; None for any.
-        default_help: What help says of the default; None for the default itself.
-        short: The same in one letter, `-f`; None for none.
+        default_help: How help describes the default; None for the default itself.
+        short: Its short form, `-f`; None for none.
         required: Whether an argument has to be given.
     """
 
@@ -41,7 +40,7 @@ class Option:
         name: str,
         setting: str,
         kind: Kind,
-        help: str,  # noqa: A002 - what it is called everywhere
+        help: str,  # noqa: A002 - typer's and argparse's name for it
         metavar: str | None = None,
         *,
         default: str | float | bool | None = None,
@@ -65,13 +64,13 @@ class Option:
 
 
 SESSIONS_SHOWN = 50
-"""Sessions that a table shows unless told otherwise; programs get all."""
+"""Sessions that a table shows by default; JSON, CSV and Markdown have all."""
 
 USAGE_BY = "provider,model"
-"""What `usage` groups by unless it is asked otherwise."""
+"""What `usage` groups by if no other keys are given."""
 
 BLOCKS_SHOWN = 30
-"""The same of blocks."""
+"""Blocks that a table shows by default; JSON, CSV and Markdown have all."""
 
 PATHS = Option("", "paths", "texts", "Logs, or folders of logs.", "PATH", default_help="every agent's logs found")
 SINCE = Option(
@@ -159,9 +158,9 @@ SOURCES = (SOURCE, *FORMATS, WIDE, TZ, NOW, LEDGER, NO_LEDGER, JOBS)
 BLOCKS = (
     PATHS, *_TIME,
     Option("--recent", "recent", "flag", "The last three days."),
-    Option("--active", "active", "flag", "Only the block in which the present lies."),
+    Option("--active", "active", "flag", "Only the present block."),
     Option("--hours", "hours", "number", "How long a block is.", "N", default=5, least=1, most=744),
-    Option("--gaps", "gaps", "flag", "Say in the table how long the pauses were."),
+    Option("--gaps", "gaps", "flag", "Show in the table how long the pauses were."),
     PROVIDER, MODEL, PROJECT, STATUS,
     Option(
         "--source", "source", "texts", "Only these agents' logs, '*' for all together; may be repeated.", "IDS",
@@ -196,19 +195,19 @@ _DIRECTORY = Option("--dir", "directory", "text", "The folder of sessions.", "FO
 
 REPLAY = (
     _TARGET,
-    Option("--follow", "follow", "flag", "Go on as the log grows, to the session's end.", short="-f"),
+    Option("--follow", "follow", "flag", "Show new events as the log grows, to the session's end.", short="-f"),
     Option("--speed", "speed", "text", "Pause as the session did: 1x, 10x; 5 s at most.", "FACTOR"),
     Option("--only", "only", "text", "Event types, with commas: tool.call,llm.*,progress.", "TYPES"),
     Option("--all-messages", "all_messages", "flag", "Every request's messages, seen or not."),
     Option("--full", "full", "flag", "Long texts whole."),
     Option(
-        "--subagents", "subagents", "text", "What sub-agents did: inline behind a bar, none of it, or only that.",
+        "--subagents", "subagents", "text", "Events of sub-agents: inline behind a bar, none of them, or only them.",
         "inline|none|only", default="inline",
     ),
-    Option("--json", "as_json", "flag", "Normalised events, one a line.", short="-j"),
+    Option("--json", "as_json", "flag", "Normalised events, one per line.", short="-j"),
     Option("--plain", "plain", "flag", "Stable text for diffs and pipes: no colour, UTC."),
     Option("--tz", "tz", "text", "Zone of times.", "ZONE", default_help="local; UTC when plain"),
-    Option("--no-pager", "no_pager", "flag", "Print straight to the terminal."),
+    Option("--no-pager", "no_pager", "flag", "Print directly to the terminal."),
     PRICES, _DIRECTORY,
 )  # fmt: skip
 
@@ -258,9 +257,9 @@ SCRUB = (
 SQL = (
     Option("", "question", "text", "One SELECT of SQLite's SQL.", "SELECT"),
     Option("--schema", "schema", "flag", "Show the views and their columns."), *FORMATS, WIDE,
-    Option("--no-sync", "no_sync", "flag", "Ask the ledger as it is: read no log."),
-    Option("--ledger", "ledger", "text", "Ask this ledger.", "FILE"),
-    Option("--timeout", "seconds", "decimal", "Give up then.", "SECONDS", default=60.0, least=0.001), NOW,
+    Option("--no-sync", "no_sync", "flag", "Query the ledger as it is: read no log."),
+    Option("--ledger", "ledger", "text", "Query this ledger.", "FILE"),
+    Option("--timeout", "seconds", "decimal", "Stop after this time.", "SECONDS", default=60.0, least=0.001), NOW,
 )  # fmt: skip
 
 LEDGER_SHOW = (_OTHER_LEDGER, *FORMATS, TZ, NOW)
@@ -279,7 +278,7 @@ ARCHIVE = (
         "--older-than", "older_than", "text", "Only logs not written to for so long: 12h, 20d, 4w, 3mo.", "AGE",
         default="1d",
     ),
-    Option("--dry-run", "dry_run", "flag", "Say what would be archived, and write nothing."), AS_JSON, NOW,
+    Option("--dry-run", "dry_run", "flag", "Show what would be archived, and write nothing."), AS_JSON, NOW,
 )  # fmt: skip
 
 PRICING = (
@@ -291,19 +290,19 @@ PRICING = (
 
 WATCH = (
     Option(
-        "--interval", "interval", "decimal", "Time between two looks, from 0.2; longer where a look takes long.",
+        "--interval", "interval", "decimal", "Time between two updates, from 0.2; longer if an update takes long.",
         "SECONDS", default=2.0,
     ),
-    Option("--once", "once", "flag", "Print one picture and end, for scripts."), SOURCE, PROJECT,
+    Option("--once", "once", "flag", "Print one snapshot and exit, for scripts."), SOURCE, PROJECT,
     Option("--json", "as_json", "flag", "With --once: one JSON document.", short="-j"), TZ, NOW, LEDGER, NO_LEDGER,
 )  # fmt: skip
 
 CHAT = (
-    Option("", "agent", "text", "Who answers: module:agent, or path/to/file.py:agent.", "MODULE:AGENT"),
-    Option("--resume", "resume", "text", "Go on with a session, also after a crash.", "FILE|SESSION"),
-    Option("--system", "system", "text", "What the agent is told to be.", "TEXT"),
-    Option("--model", "model", "text", "The model that a client is to ask.", "NAME"),
-    Option("--json", "as_json", "flag", "What happens, one JSON object a line.", short="-j"), _DIRECTORY,
+    Option("", "agent", "text", "The agent: module:agent, or path/to/file.py:agent.", "MODULE:AGENT"),
+    Option("--resume", "resume", "text", "Continue a session, also after a crash.", "FILE|SESSION"),
+    Option("--system", "system", "text", "The agent's system prompt.", "TEXT"),
+    Option("--model", "model", "text", "The model for a client to use.", "NAME"),
+    Option("--json", "as_json", "flag", "Events of the chat, one JSON object per line.", short="-j"), _DIRECTORY,
 )  # fmt: skip
 
 DEMO = (Option("--dir", "directory", "text", "Record here instead of a temporary folder.", "FOLDER"),)
@@ -319,7 +318,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "--full", "--plain",
     ),
 }  # fmt: skip
-"""Help lists options by these; others come last."""
+"""Headings under which help lists options; others come last."""
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "sources": SOURCES,
@@ -330,30 +329,30 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
     "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
 }  # fmt: skip
-"""Every command, and those below a command, with their options in the order of the help text."""
+"""Every command and subcommand with its options, in the order of the help text."""
 
 
-def part_first(words: Sequence[str]) -> list[str]:
-    """Return a command line with the command below a command right behind it, wherever it stood among options."""
-    parts = [name.partition(" ")[2] for name in COMMANDS if words and name.startswith(f"{words[0]} ")]
-    around = [options for name, options in COMMANDS.items() if parts and name.split()[0] == words[0]]
-    named = {name: option for options in around for option in options for name in (option.name, option.short) if name}
-    place = 1
-    while parts and place < len(words):
-        name, equals, _ = words[place].partition("=")
-        if words[place] in parts:
-            return [words[0], words[place], *words[1:place], *words[place + 1 :]]
+def subcommand_first(words: Sequence[str]) -> list[str]:
+    """Return a command line with its subcommand in second place: `ledger --json sync` becomes `ledger sync --json`."""
+    subcommands = [name.partition(" ")[2] for name in COMMANDS if words and name.startswith(f"{words[0]} ")]
+    known = [options for name, options in COMMANDS.items() if subcommands and name.split()[0] == words[0]]
+    named = {name: option for options in known for option in options for name in (option.name, option.short) if name}
+    index = 1
+    while subcommands and index < len(words):
+        name, equals, _ = words[index].partition("=")
+        if words[index] in subcommands:
+            return [words[0], words[index], *words[1:index], *words[index + 1 :]]
         if name not in named:
             break
-        place += 1 if equals or named[name].kind == "flag" else 2
+        index += 1 if equals or named[name].kind == "flag" else 2
     return list(words)
 
 
 def settings_of(command: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every setting of a declared command: what was given, else the default."""
+    """Return every setting of a command: the given value, else the default."""
     return {option.setting: given.get(option.setting, option.default) for option in COMMANDS[command]}
 
 
 def split_list(values: Sequence[str] | None) -> list[str]:
-    """Return what was given in several options, or in one with commas."""
+    """Return the values of a repeated option, each split at commas."""
     return [word.strip() for value in values or () for word in value.split(",") if word.strip()]

@@ -1,4 +1,4 @@
-"""What every command says in the same way: data to stdout, notes to stderr, errors with the next step.
+"""The output of every command: data to stdout, notes to stderr, errors with the next step.
 
 Exit codes: 0 fine, 1 the command found what it looks for, 2 wrong usage, 3 data unreadable, 130 interrupted.
 """
@@ -16,8 +16,8 @@ FOUND, USAGE, UNREADABLE = 1, 2, 3
 _PIECE = 1 << 20
 
 
-class Leave(Exception):
-    """The command is at its end: what there is to say has been said.
+class Exit(Exception):
+    """End the command with an exit code, after it has printed everything.
 
     Attributes:
         code: The exit code.
@@ -29,30 +29,34 @@ class Leave(Exception):
 
 
 def note(text: str) -> None:
-    """Say something beside the data, on stderr; untrusted parts are made harmless."""
-    from sessionlog.render.escape import terminal  # noqa: PLC0415 - 3 ms, which reports without a note save
+    """Print a note to stderr, escaped for the terminal."""
+    from sessionlog.render.escape import terminal  # noqa: PLC0415 - 3 ms, and most reports have no note
 
     print(terminal(text), file=sys.stderr)
 
 
 def fail(text: str, code: int = USAGE) -> NoReturn:
-    """Say what was wrong and leave with `code`."""
+    """Print an error and end the command with `code`.
+
+    Raises:
+        Exit: Always.
+    """
     note(f"sessionlog: {text}")
-    raise Leave(code)
+    raise Exit(code)
 
 
-def ended(command: Callable[..., None], /, *args: Any, **settings: Any) -> int:
-    """Run a command to its end and return its exit code; errors that the library names become a sentence."""
+def run_command(command: Callable[..., None], /, *args: Any, **settings: Any) -> int:
+    """Run a command and return its exit code; an error of the library is printed in one line."""
     from contextvars import copy_context  # noqa: PLC0415 - the cached path runs no command
 
     try:
-        copy_context().run(command, *args, **settings)  # what a command sets for itself ends with it
-    except BrokenPipeError:  # the reader of a pipe has gone: nothing is left to say
+        copy_context().run(command, *args, **settings)  # context variables that a command sets end with it
+    except BrokenPipeError:  # the reader has closed the pipe
         return 0
-    except Leave as stop:
+    except Exit as stop:
         return stop.code
     except Exception as error:
-        from sessionlog import errors  # noqa: PLC0415 - 14 ms, which commands that come to their end save
+        from sessionlog import errors  # noqa: PLC0415 - 14 ms, and only failed commands need it
 
         if not isinstance(error, errors.SessionLogError):
             raise
@@ -63,9 +67,9 @@ def ended(command: Callable[..., None], /, *args: Any, **settings: Any) -> int:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document; `value` is built of JSON types, and strings of it may be hostile: ASCII only.
+    """Print one JSON document, in ASCII because its strings are untrusted.
 
-    Long lists of an object are written item by item; they may be iterators.
+    Lists of the outermost object may be iterators; they are written item by item.
     """
     if isinstance(value, dict) and value:
         for piece in _pieces(value):
@@ -93,7 +97,7 @@ def _pieces(value: dict[str, Any]) -> Iterator[str]:
 
 
 def json_text(value: Any, line: str = "\n") -> str:
-    """Return a JSON value as `json.dumps` writes it with an indent of 2, without what it costs to import that.
+    """Return a JSON value as `json.dumps` with an indent of 2 writes it, without the time that importing json takes.
 
     Raises:
         ValueError: A number is not finite.
@@ -123,15 +127,15 @@ def _quoted(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     try:
-        from _json import encode_basestring_ascii  # noqa: PLC0415 - json is this and 3 ms of its reader
+        from _json import encode_basestring_ascii  # noqa: PLC0415 - all of json costs 3 ms more
     except ImportError:
-        from json.encoder import encode_basestring_ascii  # noqa: PLC0415 - see above
+        from json.encoder import encode_basestring_ascii  # noqa: PLC0415 - where _json is missing
 
     return encode_basestring_ascii(text).replace("\x7f", "\\u007f")
 
 
 def print_text(text: str) -> None:
-    """Print finished text as it is, with characters the terminal cannot show replaced."""
+    """Print escaped text, with characters that stdout cannot encode replaced."""
     encoding, errors = sys.stdout.encoding or "utf-8", sys.stdout.errors
     errors = "replace" if errors in (None, "strict") else errors
     for start in range(0, len(text), _PIECE):

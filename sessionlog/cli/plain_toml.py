@@ -1,7 +1,7 @@
-"""The TOML that most settings are made of, read without the 20 ms that the whole language takes to import.
+"""A parser of simple TOML, as most settings are: importing `tomllib` takes 20 ms.
 
-Tables, and keys with a number, a truth or a plain text, each on one line. Whatever is more than that, or may be wrong,
-is not read at all: None, and `tomllib` reads it or says what is wrong.
+It parses tables, and keys with a number, a boolean or a plain string, each on one line. For anything else, and for
+anything that may be invalid, it returns None: then the caller uses `tomllib`, which reports errors.
 """
 
 from __future__ import annotations
@@ -12,39 +12,40 @@ if TYPE_CHECKING:
 
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _DIGITS = frozenset("0123456789")
-_TRUTHS = {"true": True, "false": False}
-_MOST_DIGITS = 15
+_BOOLEANS = {"true": True, "false": False}
+_MAX_LENGTH = 15
+"""Characters of a number; longer ones are left to `tomllib`."""
 
 
 def read_plain(text: str) -> dict[str, Any] | None:
-    """Return what a text means; None if it is not plain."""
-    whole: dict[str, Any] = {}
-    table, headings = whole, set()
+    """Return the parsed document; None if it is not simple."""
+    document: dict[str, Any] = {}
+    table, headings = document, set()
     for line in text.replace("\r\n", "\n").split("\n"):
         bare = line.strip(" \t")
         if not bare or (bare[0] == "#" and bare.isprintable()):
             continue
         if bare[0] == "[":
-            entered = _enter(whole, bare) if bare not in headings else None
+            opened = _open_table(document, bare) if bare not in headings else None
             headings.add(bare)
-            if entered is None:
+            if opened is None:
                 return None
-            table = entered
+            table = opened
             continue
         key, equals, value = (part.strip(" \t") for part in bare.partition("="))
-        meant = _value(value)
-        if not equals or not _is_name(key) or key in table or meant is None:
+        parsed = _value(value)
+        if not equals or not _is_name(key) or key in table or parsed is None:
             return None
-        table[key] = meant
-    return whole
+        table[key] = parsed
+    return document
 
 
-def _enter(whole: dict[str, Any], heading: str) -> dict[str, Any] | None:
-    """Make the table of a heading such as `[budgets.daily]`; None if there is one, or it is written in another way."""
+def _open_table(document: dict[str, Any], heading: str) -> dict[str, Any] | None:
+    """Add the table of a heading such as `[budgets.daily]`; None if the table exists or the heading is not simple."""
     names = heading[1:-1].split(".")
     if heading[-1] != "]" or not all(map(_is_name, names)):
         return None
-    table = whole
+    table = document
     for number, name in enumerate(names):
         last = number == len(names) - 1
         inner = table.get(name)
@@ -64,12 +65,12 @@ def _value(text: str) -> str | int | float | bool | None:
     if len(text) > 1 and text[0] == text[-1] == '"':
         inner = text[1:-1]
         return inner if inner.isascii() and inner.isprintable() and '"' not in inner and "\\" not in inner else None
-    if text in _TRUTHS:
-        return _TRUTHS[text]
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
     whole, dot, fraction = text.partition(".")
     parts = whole.split("_")
     digits = "".join(parts)
-    if not all(parts) or not _DIGITS.issuperset(digits) or len(text) > _MOST_DIGITS:
+    if not all(parts) or not _DIGITS.issuperset(digits) or len(text) > _MAX_LENGTH:
         return None
     if digits[0] == "0" and len(digits) > 1:
         return None

@@ -1,4 +1,4 @@
-"""`sessionlog pricing`: which price applies to a model, and who says so."""
+"""`sessionlog pricing`: which price applies to a model, and its source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.price_report import PriceReport
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, Leave, fail, note, print_text
+from sessionlog.cli.output import FOUND, Exit, fail, note, print_text
 from sessionlog.events.times import parse_time
 from sessionlog.pricing.book import PriceBook, PriceInfo
 from sessionlog.render.pricing import render_no_price, render_price
@@ -25,33 +25,33 @@ def pricing(
     as_csv: bool,
     as_markdown: bool,
 ) -> None:
-    """Show what a model costs per million tokens, and who says so.
+    """Show what a model costs per million tokens, and the price's source.
 
     Exit code 1: it has no price.
 
     Example: sessionlog pricing claude-opus-4-5
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    where = r.reporting(None, no_ledger=True)
+    context = r.report_context(None, no_ledger=True)
     at_ns = parse_time(at)
     if at is not None and at_ns is None:
         fail(f"--at {at!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
     if model is None and not listing:
-        fail("name a MODEL, or ask for all with --list")
-    book = r.price_book(where.settings, prices)
+        fail("name a MODEL, or list all with --list")
+    book = r.price_book(context.settings, prices)
     found = _listed(book, model, provider, at_ns) if listing else _price_of(book, model or "", provider, at_ns)
     if form != "table" or (listing and found):
-        r.print_report(PriceReport(rows=tuple(found), priced_from=book.version), form, where)
+        r.print_report(PriceReport(rows=tuple(found), priced_from=book.version), form, context)
     elif found:
         print_text(render_price(found[0]))
     elif not listing:
-        print_text(render_no_price(provider or "", model or "", where.settings.config_path))
+        print_text(render_no_price(provider or "", model or "", context.settings.config_path))
     if listing and not (found and form == "table"):
         note(f"{counted(len(found), 'model')} · {book.version}")
     elif not found:
-        _note_near(len(_listed(book, model, provider, at_ns)))
+        _note_matches(len(_listed(book, model, provider, at_ns)))
     if not found:
-        raise Leave(FOUND)
+        raise Exit(FOUND)
 
 
 def _price_of(book: PriceBook, model: str, provider: str | None, at_ns: int | None) -> Sequence[PriceInfo]:
@@ -63,7 +63,7 @@ def _listed(book: PriceBook, model: str | None, provider: str | None, at_ns: int
     return [info for info in book.models(at_ns) if _matches(info, model, provider)]
 
 
-def _note_near(count: int) -> None:
+def _note_matches(count: int) -> None:
     if count:
         note(f"{count} listed {'name contains' if count == 1 else 'names contain'} it: try --list")
 

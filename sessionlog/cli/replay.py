@@ -1,4 +1,4 @@
-"""`sessionlog replay`: a session as a conversation, in a pager, as plain text, as JSON, live, or at the pace it had."""
+"""`sessionlog replay`: a session as a conversation, in a pager, as text, as JSON, live, or at its original pace."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sessionlog.events.envelope import Event
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
 from sessionlog.render.replay import pace, selector
-from sessionlog.render.replay.account import Price
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
 from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
+from sessionlog.render.replay.totals import Price
 from sessionlog.render.stream import plain_width
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
@@ -39,7 +39,7 @@ from sessionlog.transcript.inherited import read_session
 if TYPE_CHECKING:
     import subprocess
 
-_NAMED = 20  # event types in a note
+_MAX_TYPES = 20  # event types in a note
 _FOLLOWED = ("native", "fizeau")
 _T = TypeVar("_T")
 
@@ -78,27 +78,27 @@ def replay(
         [target] = newest_sessions(1, read_settings(), directory)
     with _log(target, directory, follow=follow) as (log, session):
         types: set[str] = set()
-        items = _listing(_items(log, session, follow=follow, factor=factor), types)
+        items = _collect_types(_items(log, session, follow=follow, factor=factor), types)
         if as_json:
-            texts = _or_types(_json_lines(items, chosen), types)
+            texts = _or_note_types(_json_lines(items, chosen), types)
         else:
             name = name_of_session(log, session)
             blocks = fold_replay(
                 items, own=log.source.id in OWN, session_id=name, all_messages=all_messages, chosen=chosen,
                 subagents=cast("Subagents", subagents), price=None if plain else _price(prices),
             )  # fmt: skip
-            texts = _painted(_or_types(blocks, types), view, colours)
+            texts = _painted(_or_note_types(blocks, types), view, colours)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
 def _price(prices: str | None) -> Price:
-    """What estimates the costs that are not recorded; in text that is to stay the same none is."""
+    """Return the function that estimates costs which are not recorded."""
     book = cache(lambda: price_book(read_settings(), prices))
     if prices is not None:
-        book()  # what is wrong with a file is said before anything is shown
+        book()  # report an invalid price file before anything is shown
 
     def price(*args: Any, **more: Any) -> int | None:
-        return book().price(*args, **more)  # loaded by the first answer: 40 ms, for which the head need not wait
+        return book().price(*args, **more)  # loading takes 40 ms: the head of the session is shown before
 
     return price
 
@@ -117,7 +117,7 @@ def _factor(speed: str | None) -> float | None:
 
 @contextmanager
 def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[Log, str | None]]:
-    """The log and the session in it that are meant; a log that is to be followed need not be there yet."""
+    """Yield the log and the session's id in it, None for its only one; with `follow` the log need not exist yet."""
     if follow and target.endswith(".jsonl") and files.stat_path(target) is None:
         yield Log(source=load_source("native"), path=target), None
         return
@@ -126,16 +126,16 @@ def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[
             fail(f"--follow works on sessionlog's own logs; {log.path} is one of {log.source.title}")
         if entry is not None:
             if follow:
-                fail(f"{entry.path} is gone: what the archive has of it does not grow")
+                fail(f"{entry.path} is gone, and its copy in the archive does not grow; leave out --follow")
             note_archived(entry)
         yield log, session
 
 
 def _view(tz: str | None, *, plain: bool, full: bool) -> tuple[View, str | None]:
-    """How it is shown, and the colours of the terminal, None for none."""
+    """Return the view and the terminal's colour system, None for no colours."""
     limits = Limits() if full else limits_to(SHOWN)
     if not plain and plain_width(sys.stdout) is None:
-        from sessionlog.render.console import make_console  # noqa: PLC0415 - rich costs 45 ms, which pipes save
+        from sessionlog.render.console import make_console  # noqa: PLC0415 - rich costs 45 ms, and pipes do not need it
 
         console = make_console()
         if console.is_terminal and not console.is_dumb_terminal:
@@ -151,13 +151,13 @@ def _view(tz: str | None, *, plain: bool, full: bool) -> tuple[View, str | None]
 
 def _items(log: Log, session: str | None, *, follow: bool, factor: float | None) -> Iterator[Event | Problem]:
     if follow and not log.path.endswith((".gz", ".zst")):
-        return _to_the_end(log.path)
+        return _follow_to_end(log.path)
     items = read_session(log, session)
     return items if factor is None else pace(items, speed=factor)
 
 
-def _to_the_end(path: str) -> Iterator[Event | Problem]:
-    """Follow a log until it has nothing more to say and its last word was session.end."""
+def _follow_to_end(path: str) -> Iterator[Event | Problem]:
+    """Follow a log until no more events come and the last session event was session.end."""
     state = {"ended": False}
     for item in follow_log(path, stop=lambda: state["ended"]):
         if isinstance(item, Event) and item.type in {"session.start", "llm.request", "session.end"}:
@@ -173,33 +173,33 @@ def _json_lines(items: Iterable[Event | Problem], chosen: Callable[[str], bool] 
             yield event_json(item)
 
 
-def _listing(items: Iterable[Event | Problem], types: set[str]) -> Iterator[Event | Problem]:
-    """Put down the event types that go by, one more than are ever named."""
+def _collect_types(items: Iterable[Event | Problem], types: set[str]) -> Iterator[Event | Problem]:
+    """Yield the items, and add their event types to `types`, up to one more than a note names."""
     for item in items:
-        if isinstance(item, Event) and len(types) <= _NAMED:
+        if isinstance(item, Event) and len(types) <= _MAX_TYPES:
             types.add(item.type)
         yield item
 
 
-def _or_types(found: Iterable[_T], types: set[str]) -> Iterator[_T]:
-    """Pass on what was found; say which types the log has if that was nothing but damage."""
+def _or_note_types(found: Iterable[_T], types: set[str]) -> Iterator[_T]:
+    """Yield what was found; if that was nothing but damage, note which event types the log has."""
     nothing = True
     for item in found:
         nothing = nothing and isinstance(item, Block) and item.type == "problem"
         yield item
     if nothing and types:
-        names = ", ".join(one_line(name, 60) for name in sorted(types)[:_NAMED])
-        note(f"nothing to show: the log's event types are {names}{' and more' if len(types) > _NAMED else ''}")
+        names = ", ".join(one_line(name, 60) for name in sorted(types)[:_MAX_TYPES])
+        note(f"nothing to show: the log's event types are {names}{' and more' if len(types) > _MAX_TYPES else ''}")
 
 
 def _painted(blocks: Iterable[Block], view: View, colours: str | None) -> Iterator[str]:
-    """The text of each block; the sink's encoding decides about signs."""
+    """Yield the text of each block, with symbols that stdout can encode."""
     paint = Paint(color_system=colours, encoding=getattr(sys.stdout, "encoding", None) or "utf-8")
     return ("\n".join(map(paint, lines)) for lines in lay_out(blocks, view))
 
 
 def _show(texts: Iterator[str], *, paged: bool) -> None:
-    """Write each text as it is made. The first is made before a pager starts: an unreadable log needs none."""
+    """Write each text as it is made. The first is made before a pager starts, as an unreadable log needs no pager."""
     first = next(texts, None)
     if first is None:
         return
@@ -215,10 +215,10 @@ def _write(text: str) -> None:
 
 @contextmanager
 def _pager() -> Iterator[Callable[[str], None]]:
-    """A pager that gets the text line by line; quitting it early is no error, and without one we print."""
-    import shlex  # noqa: PLC0415 - these three cost 20 ms, which pipes save
-    import shutil  # noqa: PLC0415 - as above
-    import subprocess  # noqa: PLC0415 - as above
+    """Yield a function that writes to $PAGER, or to stdout if there is none; quitting the pager early is no error."""
+    import shlex  # noqa: PLC0415 - these three cost 20 ms, and pipes do not need them
+    import shutil  # noqa: PLC0415 - see shlex
+    import subprocess  # noqa: PLC0415 - see shlex
 
     command = shlex.split(os.environ.get("PAGER", "less -RFX"))
     program = shutil.which(command[0]) if command else None
@@ -226,7 +226,7 @@ def _pager() -> Iterator[Callable[[str], None]]:
         yield _write
         return
     environment = {"LESS": "RFX", **os.environ}
-    # The user's own choice of program; the text goes to its input and never to a shell.
+    # The user chose the program; the text goes to its stdin and never to a shell.
     pager = subprocess.Popen([program, *command[1:]], stdin=subprocess.PIPE, env=environment)  # noqa: S603
     assert pager.stdin is not None
     encoding = sys.stdout.encoding or "utf-8"
@@ -243,7 +243,7 @@ def _feed(pipe: IO[bytes], text: bytes) -> None:
 
 
 def _wait(pager: subprocess.Popen[bytes]) -> None:
-    """Leave the terminal to the pager until it is done with it; Ctrl-C is the pager's to understand."""
+    """Wait until the pager ends; it handles Ctrl-C itself."""
     while pager.returncode is None:
         with suppress(KeyboardInterrupt):
             pager.wait()

@@ -1,4 +1,4 @@
-"""What the reporting commands share: which logs, whose time, which prices, how far the scan is."""
+"""Shared by the reporting commands: their arguments and context, the price book, printing, and the progress bar."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from datetime import UTC, datetime, timedelta
 from sessionlog import files
 from sessionlog.analytics.columns import counted
 from sessionlog.cli import options
-from sessionlog.cli.output import UNREADABLE, Leave, fail, note, print_json, print_text
+from sessionlog.cli.output import UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
 from sessionlog.ledger.cached import ask_current
 from sessionlog.render.currency import parse_currency, show_money_in
-from sessionlog.render.line import settle
+from sessionlog.render.line import wrap_lines
 from sessionlog.render.notes import archived_note, damage_note, limit_note
 from sessionlog.render.stream import plain_width
 from sessionlog.settings import Settings, load_settings, parse_prices
 
-TYPE_CHECKING = False  # what knows the agents' logs and the prices costs 80 ms, which a report without news saves
+TYPE_CHECKING = False  # sources and prices cost 80 ms, and a report on an up-to-date ledger does not need them
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
@@ -40,8 +40,13 @@ split_list = options.split_list
 _FILTERS = ("provider", "model", "tool", "server", "project", "status")
 
 
-class Asked:
-    """What was asked of a report: the settings that its command declares in `options`; others have their defaults."""
+class ReportArguments:
+    """The arguments of a report: the settings that its command declares in `options`, and defaults for all others.
+
+    Attributes:
+        form: The output format: `table`, `json`, `csv` or `markdown`.
+        filters: The patterns that were given, by name.
+    """
 
     paths: list[str] | None = None
     since: str | None = None
@@ -76,38 +81,39 @@ class Asked:
         given = {name: settings.get(name) for name in _FILTERS} | {"source": split_list(self.source)}
         self.filters: dict[str, list[str]] = {name: patterns for name, patterns in given.items() if patterns}
 
-    def options(self, where: Reporting, progress: Progress | None, *, shown: int | None = None) -> Options:
-        """Return what every report on logs is asked, by name; a table shows `shown` rows unless a limit is given."""
+    def options(self, context: ReportContext, progress: Progress | None, *, table_rows: int | None = None) -> Options:
+        """Return the keyword arguments of every report's function; a table has `table_rows` unless a limit is given."""
         return {
-            "window": self.since, "until": self.until, "filters": self.filters, "tz": where.zone, "now": where.now,
+            "window": self.since, "until": self.until, "filters": self.filters, "tz": context.zone, "now": context.now,
             "by": split_list([self.by]) if "by" in self.__dict__ else None, "sort": self.sort,
-            "limit": shown if self.limit is None and self.form == "table" else self.limit,
-            "merge_worktrees": self.merge_worktrees, "prices": own_prices(where.settings, self.prices),
-            "env": where.env, "ledger": where.ledger, "live": where.live, "jobs": where.jobs, "progress": progress,
+            "limit": table_rows if self.limit is None and self.form == "table" else self.limit,
+            "merge_worktrees": self.merge_worktrees, "prices": own_prices(context.settings, self.prices),
+            "env": context.env, "ledger": context.ledger, "live": context.live, "jobs": context.jobs,
+            "progress": progress,
         }  # fmt: skip
 
-    def reporting(self) -> Reporting:
-        """Return what the report reads."""
-        return reporting(
+    def context(self) -> ReportContext:
+        """Return the report's context."""
+        return report_context(
             self.paths, tz=self.tz, now=self.now, ledger=self.ledger, no_ledger=self.no_ledger, live=self.live,
             jobs=self.jobs,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reporting:
-    """The surroundings of one report.
+class ReportContext:
+    """What a report reads, and the time and zone that it uses.
 
     Attributes:
         settings: Environment and config file.
-        paths: Logs and folders to read; None for every place where logs may be.
-        zone: Whose days.
+        paths: Logs and folders to read; None for all folders where agents write.
+        zone: The time zone of days and hours.
         now: The present.
         home: The home folder, shortened to `~` in tables.
-        env: The environment as sources see it: with the folder of our own logs that the settings name.
-        ledger: The file that remembers what was read; None to scan everything anew, in memory.
-        live: Whether logs that have been deleted since are left out.
-        jobs: How many processes scan; None for as many as pay.
+        env: The environment for sources: $SESSIONLOG_DIR is the folder of our own logs that the settings name.
+        ledger: The ledger's file; None to scan all logs again, in memory.
+        live: Leave out logs that have been deleted.
+        jobs: How many processes scan; None to choose by the amount of work.
     """
 
     settings: Settings
@@ -122,7 +128,7 @@ class Reporting:
 
 
 def read_settings() -> Settings:
-    """Return the settings; money is shown in the currency that they name until the command ends.
+    """Load the settings, and show money in their currency until the command ends.
 
     Raises:
         InvalidSettings: They cannot be used.
@@ -132,7 +138,7 @@ def read_settings() -> Settings:
     return settings
 
 
-def reporting(
+def report_context(
     paths: Sequence[str] | None,
     *,
     tz: str | None = None,
@@ -141,13 +147,13 @@ def reporting(
     no_ledger: bool = False,
     live: bool = False,
     jobs: int | None = None,
-    anything: bool = False,
+    any_file: bool = False,
     settings: Settings | None = None,
-) -> Reporting:
-    """Settle what a report reads; a named path that is not there, or is no log, ends the command with exit code 3.
+) -> ReportContext:
+    """Return a report's context from its options; settings are loaded unless given.
 
-    With `anything` files that are no log of a known agent are let through: `check` says what is in them. The settings
-    are read unless they are given.
+    A path that does not exist or is no log ends the command with exit code 3; `any_file` allows files that are no log
+    of a known agent.
     """
     if ledger is not None and (no_ledger or paths):
         fail(f"choose only one of --ledger and {'--no-ledger' if no_ledger else 'PATH, which is scanned by itself'}")
@@ -156,8 +162,8 @@ def reporting(
         if files.stat_path(path) is None:
             fail(f"{path}: no such file or folder", UNREADABLE)
         if not os.path.isdir(path):
-            _check_log(path, anything=anything)
-    return Reporting(
+            _check_log(path, any_file=any_file)
+    return ReportContext(
         settings=settings,
         paths=tuple(paths) if paths else None,
         zone=tz or settings.timezone or "local",
@@ -170,22 +176,22 @@ def reporting(
     )
 
 
-def _check_log(path: str, *, anything: bool) -> None:
-    from sessionlog.sources.discover import recognise  # noqa: PLC0415 - see above
-    from sessionlog.sources.native import holds_events  # noqa: PLC0415 - see above
+def _check_log(path: str, *, any_file: bool) -> None:
+    from sessionlog.sources.discover import recognise  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
+    from sessionlog.sources.native import holds_events  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
 
     log = recognise(path)
     if isinstance(log, Problem) and log.kind == "unreadable":
         fail(f"{path}: {log.detail}", UNREADABLE)
-    if isinstance(log, Problem) and not anything and not holds_events(path):
-        fail(f"{path}: {log.detail}; `sessionlog sources` lists those that are known", UNREADABLE)
+    if isinstance(log, Problem) and not any_file and not holds_events(path):
+        fail(f"{path}: {log.detail}; `sessionlog sources` lists the known agents", UNREADABLE)
 
 
 def present(text: str | None) -> datetime:
-    """Return the present, or the time that `--now` takes for it; what is none ends the command."""
+    """Return the time of `--now`, or the present if it is not given; an invalid time ends the command."""
     if text is None:
         return datetime.now(UTC)
-    from sessionlog.events.times import parse_time  # noqa: PLC0415 - see above
+    from sessionlog.events.times import parse_time  # noqa: PLC0415 - only --now needs it
 
     time_ns = parse_time(text)
     if time_ns is None:
@@ -194,34 +200,34 @@ def present(text: str | None) -> datetime:
 
 
 def own_prices(settings: Settings, path: str | None) -> PriceBook | None:
-    """Return the `price_book`; None if it is the list prices alone, which a report loads when it needs them."""
+    """Return the `price_book`, or None if the user has no prices of their own: a report loads list prices on demand."""
     return price_book(settings, path) if path is not None or settings.prices else None
 
 
 def price_book(settings: Settings, path: str | None = None) -> PriceBook:
-    """Return the list prices with the user's own above them, `--prices FILE` above config.toml.
+    """Return the list prices, overridden by config.toml, and that by `--prices FILE`.
 
     Raises:
         InvalidPrices: One of them cannot be used; the message names the file.
         LogNotReadable: The file cannot be read.
     """
-    from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - see above
+    from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
 
     own = _checked(settings.config_path, settings.prices)
-    standing = PriceBook.load(own)
+    configured = PriceBook.load(own)
     if path is None:
-        return standing
+        return configured
     content = files.read_small(path)
     if content is None:
         raise InvalidPrices(f"{path}: no such file")
-    above = _checked(path, parse_prices(path, content))
-    spelled = {_spelling(key) for key in above}
-    own = {key: price for key, price in own.items() if _spelling(key) not in spelled} | above
-    return PriceBook.load(own, instead_of=standing)
+    given = _checked(path, parse_prices(path, content))
+    overridden = {_normalised(key) for key in given}
+    own = {key: price for key, price in own.items() if _normalised(key) not in overridden} | given
+    return PriceBook.load(own, instead_of=configured)
 
 
 def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    from sessionlog.pricing.own_prices import parse_own_prices  # noqa: PLC0415 - see above
+    from sessionlog.pricing.own_prices import parse_own_prices  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
 
     try:
         parse_own_prices(table)
@@ -230,13 +236,13 @@ def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
     return dict(table)
 
 
-def _spelling(key: str) -> str:
-    """Names of models are the same in upper and lower case."""
+def _normalised(key: str) -> str:
+    """Return a model's name without regard to case."""
     return key.strip().lower()
 
 
 def choose_one(**formats: bool) -> str:
-    """Return the output format that was asked for, `table` for none; two at once are refused."""
+    """Return the name of the chosen output format, `table` for none; two at once end the command."""
     chosen = [f"--{name}" for name, value in formats.items() if value]
     if len(chosen) > 1:
         fail(f"choose only one of {', '.join(chosen[:-1])} and {chosen[-1]}")
@@ -244,35 +250,42 @@ def choose_one(**formats: bool) -> str:
 
 
 def print_lines(render: Callable[..., Iterable[Line]]) -> None:
-    """Print the lines that `render(width=…)` yields: tables as laid out, notes wrapped, and no blanks at any end."""
+    """Print the lines that `render(width=…)` yields, wrapped and without trailing blanks."""
     width = plain_width(sys.stdout)
     if width is not None:
-        print_text("".join(f"{line.plain}\n" for line in settle(render(width=width), width)))
+        print_text("".join(f"{line.plain}\n" for line in wrap_lines(render(width=width), width)))
         return
-    from sessionlog.render.console import make_console, print_line  # noqa: PLC0415 - rich costs 45 ms, which pipes save
+    from sessionlog.render.console import make_console, print_line  # noqa: PLC0415 - rich costs 45 ms: not for pipes
 
     console = make_console()
-    for line in settle(render(width=console.width), console.width):
+    for line in wrap_lines(render(width=console.width), console.width):
         print_line(console, line)
 
 
 def show_report(
     report: Report,
-    asked: Asked,
-    where: Reporting,
+    asked: ReportArguments,
+    context: ReportContext,
     *,
     table: Callable[[Any, View], Iterable[Line]] | None = None,
     what: str = "sessions",
 ) -> None:
-    """Print a report in the form that was asked for, and on stderr what a table has in lines of its own.
+    """Print a report in the chosen format, and its notes on stderr.
 
-    Notes follow: what the ledger could not do, what it only remembers, and where logs were looked for if nothing was
-    found, which `what` names. `table` lays out reports that are more than one table.
+    Notes are about damage and hidden rows (a table has these itself), the ledger, archived sessions, and, if the report
+    is empty, where logs were looked for.
+
+    Args:
+        report: The report.
+        asked: The command's arguments.
+        context: What the report read.
+        table: Lays out a report that is more than one table.
+        what: What an empty report has none of, for its note.
 
     Raises:
-        Leave: With exit code 3 for damage where that is asked for.
+        Exit: With exit code 3 if a log is damaged and `--strict` is given.
     """
-    print_report(report, asked.form, where, table=table, wide=asked.wide)
+    print_report(report, asked.form, context, table=table, wide=asked.wide)
     if asked.form != "table":
         if report.problem_count:
             note(damage_note(report.problem_count, report.problems))
@@ -284,29 +297,29 @@ def show_report(
         note(archived_note(report.archived_sessions))
     if report.is_empty:
         narrowed = report.window is not None or bool(asked.filters)
-        note(nothing_found(where, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
-        for sentence in _nearest_values(asked, where):
+        note(nothing_found(context, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
+        for sentence in _nearest_values(asked, context):
             note(sentence)
     if asked.strict and report.problem_count:
-        raise Leave(UNREADABLE)
+        raise Exit(UNREADABLE)
 
 
 def print_report(
     report: Report,
     form: str,
-    where: Reporting,
+    context: ReportContext,
     *,
     table: Callable[[Any, View], Iterable[Line]] | None = None,
     wide: bool = False,
 ) -> None:
-    """Print a report in one form; `table` lays out one that is more than a table."""
+    """Print a report in one format; `table` lays out one that is more than one table."""
     if form == "json":
-        print_json(report.lazy_dict())  # many rows are made one by one
+        print_json(report.lazy_dict())  # rows are made one by one, as there may be many
         return
-    from sessionlog.render.report import View, render_csv, render_markdown, render_table  # noqa: PLC0415 - 10 ms, which JSON saves
+    from sessionlog.render.report import View, render_csv, render_markdown, render_table  # noqa: PLC0415 - 10 ms: not for JSON
 
     def view(width: int = 0) -> View:
-        return View(width=width, tz=where.zone, now=where.now, wide=wide, home=where.home)
+        return View(width=width, tz=context.zone, now=context.now, wide=wide, home=context.home)
 
     match form:
         case "csv":
@@ -318,73 +331,78 @@ def print_report(
 
 
 def note_archived(entry: Entry) -> None:
-    """Say that a session was read from the archive."""
+    """Note that a session was read from the archive."""
     note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
 
 
-def _nearest_values(asked: Asked, where: Reporting) -> Iterator[str]:
-    """Yield what filters without a wildcard may have meant, of the values that there are."""
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, where nothing was found
+def _nearest_values(asked: ReportArguments, context: ReportContext) -> Iterator[str]:
+    """Yield suggestions for filters without a wildcard that match no value in the logs."""
+    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, only for an empty report
 
-    from sessionlog.analytics.usage import aggregate_usage  # noqa: PLC0415 - as above
+    from sessionlog.analytics.usage import aggregate_usage  # noqa: PLC0415 - only for an empty report
 
     for key in ("provider", "model", "project", "status"):
         plain = [pattern for pattern in asked.filters.get(key, ()) if not any(sign in pattern for sign in "*?[")]
         if not plain:
             continue
-        usage = aggregate_usage(where.paths, by=[key], env=where.env, ledger=where.ledger, now=where.now)
+        usage = aggregate_usage(context.paths, by=[key], env=context.env, ledger=context.ledger, now=context.now)
         values = {row.keys[key].lower(): row.keys[key] for row in usage.rows}
         for pattern in (one for one in plain if one.lower() not in values):
-            if holding := [values[value] for value in values if pattern.lower() in value]:
-                names = ", ".join(holding[:3])
-                yield f"no {key} is {pattern!r}; there is {names}: --{key} '*{pattern}*' takes all of them"
+            if containing := [values[value] for value in values if pattern.lower() in value]:
+                names = ", ".join(containing[:3])
+                yield f"no {key} is {pattern!r}; there is {names}: --{key} '*{pattern}*' matches all of them"
             elif near := [values[value] for value in get_close_matches(pattern.lower(), values)]:
                 yield f"no {key} is {pattern!r}; there is {', '.join(near)}"
 
 
-def nothing_found(where: Reporting, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:
-    """Say where was looked and what to try.
+def nothing_found(context: ReportContext, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:
+    """Return the note of an empty report: where logs were looked for, and what to try.
 
-    `narrowed` if a time or a filter may have left everything out; `unrecognised` how many files are no known log;
-    `what` the report is about.
+    Args:
+        context: What the report read.
+        narrowed: A time or a filter may have left everything out.
+        unrecognised: How many files are no known log.
+        what: What the report has none of.
     """
-    places = "the logs found" if where.paths is None else ", ".join(where.paths)
-    there = (narrowed and _knows_logs(where)) or _finds_logs(where)
+    places = "the logs found" if context.paths is None else ", ".join(context.paths)
+    there = (narrowed and _knows_logs(context)) or _finds_logs(context)
     if narrowed and there:
         return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"
     if there and what != "sessions":
-        path = "" if where.paths is None else " PATH"
+        path = "" if context.paths is None else " PATH"
         return f"no {what} in {places}; `sessionlog sessions{path}` lists what is there"
-    if where.paths is not None:
+    if context.paths is not None:
         odd = f" ({counted(unrecognised, 'file')} of no known agent)" if unrecognised else ""
-        return f"no sessions in {places}{odd}; `sessionlog check PATH` says what is there"
+        return f"no sessions in {places}{odd}; `sessionlog check PATH` shows what is there"
     return (
-        f"no sessions in {where.settings.session_dir} yet, and no other agent's logs (`sessionlog sources` says where "
-        "they would be). Try `sessionlog demo`, name a folder of logs (PATH), or set SESSIONLOG_DIR"
+        f"no sessions in {context.settings.session_dir} yet, and no other agent's logs (`sessionlog sources` shows "
+        "where they would be). Try `sessionlog demo`, name a folder of logs (PATH), or set SESSIONLOG_DIR"
     )
 
 
-def _knows_logs(where: Reporting) -> bool:
-    """Whether a ledger that is up to date has any log that is there: then none has to be looked for."""
+def _knows_logs(context: ReportContext) -> bool:
+    """Whether an up-to-date ledger has any log that still exists: then no search is needed."""
     has_logs = "SELECT 1 FROM files WHERE NOT missing LIMIT 1"
-    return where.ledger is not None and bool(
-        ask_current(where.ledger, where.env, lambda book: book.query(has_logs, {}))
+    return context.ledger is not None and bool(
+        ask_current(context.ledger, context.env, lambda book: book.query(has_logs, {}))
     )
 
 
-def _finds_logs(where: Reporting) -> bool:
-    """Whether there is any log where the report looked for some."""
+def _finds_logs(context: ReportContext) -> bool:
+    """Whether there is any log where the report looked for logs."""
     from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - all sources cost 65 ms
-    from sessionlog.sources.protocol import Log  # noqa: PLC0415 - as above
-    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+    from sessionlog.sources.protocol import Log  # noqa: PLC0415 - all sources cost 65 ms
+    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - all sources cost 65 ms
 
-    listed = find_logs(where.paths, where.env) if where.paths is not None else discover(where.env, all_sources())
+    listed = (
+        find_logs(context.paths, context.env) if context.paths is not None else discover(context.env, all_sources())
+    )
     return any(isinstance(item, Log) for item in listed)
 
 
 @contextmanager
 def scan_progress() -> Iterator[Progress | None]:
-    """Show a bar on stderr when a scan takes longer than half a second and a person is watching."""
+    """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second."""
     if not sys.stderr.isatty():
         yield None
         return

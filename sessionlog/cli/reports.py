@@ -1,6 +1,6 @@
-"""The commands that show a report: what each asks, and how it is laid out. A new report is one entry here.
+"""The commands that show a report: the function that makes it, and its layout. A new report is one entry here.
 
-Its options stand in `options`, its columns and words in its module of `analytics`.
+Its options are in `options`, its columns in its module of `analytics`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.options import USAGE_BY
+from sessionlog.cli.options import BLOCKS_SHOWN, SESSIONS_SHOWN, USAGE_BY
 from sessionlog.cli.output import fail
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
@@ -25,38 +25,38 @@ _YEAR = "12mo"
 
 
 class ReportCommand:
-    """One command.
+    """One command that shows a report.
 
     Attributes:
-        ask: `module:function` of `analytics` that makes the report.
+        function: `module:function` of `analytics` that makes the report.
         help: Its help text.
-        what: What it is about, for the note that there is none.
-        shown: Rows of its table unless a limit is given; None for all. Programs always get all.
-        asked: Settings of its own that the function takes, by the function's names.
-        layout: `module:function` of `render` where it is more than one table.
-        laid_out: Settings that its layout takes.
+        what: What an empty report has none of, for its note.
+        table_rows: Rows of its table if no limit is given; None for all. JSON, CSV and Markdown have all.
+        parameters: Settings that only this function takes: its parameter → the name of the setting.
+        layout: `module:function` of `render`, if it is more than one table.
+        layout_settings: Settings that the layout takes.
     """
 
-    __slots__ = ("ask", "asked", "help", "laid_out", "layout", "shown", "what")
+    __slots__ = ("function", "help", "layout", "layout_settings", "parameters", "table_rows", "what")
 
     def __init__(
         self,
-        ask: str,
-        help: str,  # noqa: A002 - what it is called everywhere
+        function: str,
+        help: str,  # noqa: A002 - typer's and argparse's name for it
         what: str,
         *,
-        shown: int | None = None,
-        asked: Mapping[str, str] | None = None,
+        table_rows: int | None = None,
+        parameters: Mapping[str, str] | None = None,
         layout: str = "",
-        laid_out: tuple[str, ...] = (),
+        layout_settings: tuple[str, ...] = (),
     ) -> None:
-        self.ask = ask
+        self.function = function
         self.help = help
         self.what = what
-        self.shown = shown
-        self.asked = asked or {}
+        self.table_rows = table_rows
+        self.parameters = parameters or {}
         self.layout = layout
-        self.laid_out = laid_out
+        self.layout_settings = layout_settings
 
 
 REPORTS: Mapping[str, ReportCommand] = {
@@ -64,8 +64,8 @@ REPORTS: Mapping[str, ReportCommand] = {
         "usage:aggregate_usage",
         "Report tokens, cache hits, success, throughput and cost per provider and model.\n\n"
         "Example: sessionlog usage --since 7d --by day,model",
-        "usage", shown=5000,  # each row takes some kilobytes until all are laid out
-        layout="usage:render_usage", laid_out=("heatmap",),
+        "usage", table_rows=5000,  # each row takes some kilobytes until all are laid out
+        layout="usage:render_usage", layout_settings=("heatmap",),
     ),
     "models": ReportCommand(
         "models:list_models",
@@ -77,7 +77,7 @@ REPORTS: Mapping[str, ReportCommand] = {
         "sessions:list_sessions",
         "List sessions: start, duration, status, models, calls, tokens, cost, and the first words of the prompt.\n\n"
         "Example: sessionlog sessions --since today --status error",
-        "sessions", shown=50, layout="sessions:render_sessions", laid_out=("tree",),
+        "sessions", table_rows=SESSIONS_SHOWN, layout="sessions:render_sessions", layout_settings=("tree",),
     ),
     "sources": ReportCommand(
         "survey:survey_sources",
@@ -93,47 +93,47 @@ REPORTS: Mapping[str, ReportCommand] = {
     ),
     "blocks": ReportCommand(
         "blocks:list_blocks",
-        "List five-hour blocks of usage, the pace of the present one, and the rate limits that logs speak of.\n\n"
+        "List five-hour blocks of usage, the pace of the present one, and the rate limits in the logs.\n\n"
         "Example: sessionlog blocks --active",
-        "usage", shown=30, asked={"hours": "hours", "only_active": "active"}, layout="blocks:render_blocks",
-        laid_out=("gaps",),
+        "usage", table_rows=BLOCKS_SHOWN, parameters={"hours": "hours", "only_active": "active"},
+        layout="blocks:render_blocks", layout_settings=("gaps",),
     ),
 }  # fmt: skip
 
 
-def command_of(name: str) -> Callable[..., None]:
-    """Return the function of a report's command; it takes the settings that `options` declares for it."""
+def report_function(name: str) -> Callable[..., None]:
+    """Return the function that runs a report's command; it takes the settings that `options` declares for it."""
 
     def run(**settings: Any) -> None:
-        show(REPORTS[name], r.Asked(settings))
+        _run(REPORTS[name], r.ReportArguments(settings))
 
     run.__name__, run.__doc__ = name, REPORTS[name].help
     return run
 
 
-def show(command: ReportCommand, asked: r.Asked) -> None:
-    """Make a report and print it in the form that was asked for."""
-    settings = asked.__dict__
+def _run(command: ReportCommand, arguments: r.ReportArguments) -> None:
+    settings = arguments.__dict__
     if settings.get("recent"):
-        if asked.since:
+        if arguments.since:
             fail("choose only one of --recent and --since")
-        asked.since = _RECENT
+        arguments.since = _RECENT
     if settings.get("heatmap"):
-        if asked.by not in (USAGE_BY, "day"):
+        if arguments.by not in (USAGE_BY, "day"):
             fail("--heatmap shows days: leave out --by, or --heatmap")
-        asked.by, asked.since = "day", asked.since or (None if asked.until else _YEAR)
-    where = asked.reporting()
-    own = {name: settings[setting] for name, setting in command.asked.items()}
+        arguments.by, arguments.since = "day", arguments.since or (None if arguments.until else _YEAR)
+    context = arguments.context()
+    own = {name: settings[setting] for name, setting in command.parameters.items()}
     with r.scan_progress() as progress:
-        options = asked.options(where, progress, shown=command.shown)
-        report = _load("analytics", command.ask)(where.paths, **own, **options)
-    laid_out = {name: settings[name] for name in command.laid_out}
+        shared = arguments.options(context, progress, table_rows=command.table_rows)
+        report = _load("analytics", command.function)(context.paths, **own, **shared)
+    layout_settings = {name: settings[name] for name in command.layout_settings}
 
     def table(report: Report, view: View) -> Iterable[Line]:
-        lines: Iterable[Line] = _load("render", command.layout or "report:render_table")(report, view, **laid_out)
+        layout = _load("render", command.layout or "report:render_table")
+        lines: Iterable[Line] = layout(report, view, **layout_settings)
         return lines
 
-    r.show_report(report, asked, where, table=table, what=command.what)
+    r.show_report(report, arguments, context, table=table, what=command.what)
 
 
 def _load(package: str, name: str) -> Any:

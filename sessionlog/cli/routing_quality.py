@@ -29,30 +29,30 @@ def routing_quality(
     Example: sessionlog routing-quality --since 7d --axis model
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    where = r.reporting(paths, tz=tz, now=now)
+    context = r.report_context(paths, tz=tz, now=now)
     if not any(one.id in NATIVE for one in choose_sources(r.split_list(source))):
-        fail("routers' decisions are in sessionlog's own logs only: --source native")
-    window = parse_usage_window(since, until=until, now=where.now, tz=where.zone)
-    folders = where.paths or where.settings.session_dir
+        fail("only sessionlog's own logs have routing decisions: use --source native")
+    window = parse_usage_window(since, until=until, now=context.now, tz=context.zone)
+    folders = context.paths or context.settings.session_dir
     scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)
     if form == "table":
-        _print(scan, where, width)
+        _print(scan, context, width)
     else:
-        r.print_report(RoutingReport.of(scan), form, where)
-    _notes(scan, where)
+        r.print_report(RoutingReport.of(scan), form, context)
+    _notes(scan, context)
 
 
-def _print(scan: RoutingQualityScan, where: r.Reporting, width: int | None) -> None:
-    from sessionlog.render.console import make_console, print_trimmed  # noqa: PLC0415 - rich costs 45 ms, which JSON saves
-    from sessionlog.render.routing import render_routing_quality  # noqa: PLC0415 - rich costs 45 ms, which JSON saves
+def _print(scan: RoutingQualityScan, context: r.ReportContext, width: int | None) -> None:
+    from sessionlog.render.console import make_console, print_trimmed  # noqa: PLC0415 - rich costs 45 ms: not for JSON
+    from sessionlog.render.routing import render_routing_quality  # noqa: PLC0415 - rich costs 45 ms: not for JSON
 
     console = make_console(width=width)
-    print_trimmed(console, render_routing_quality(scan, width=console.width, tz=where.zone, now=where.now))
+    print_trimmed(console, render_routing_quality(scan, width=console.width, tz=context.zone, now=context.now))
 
 
-def _notes(scan: RoutingQualityScan, where: r.Reporting) -> None:
+def _notes(scan: RoutingQualityScan, context: r.ReportContext) -> None:
     if scan.routing.problem_count:
         note(damage_note(scan.routing.problem_count, scan.routing.first_problems))
     if not scan.total_requests and scan.window is None:
-        places = ", ".join(where.paths or (where.settings.session_dir,))
-        note(f"no sessions in {places}; only sessionlog's own logs are read: others hold no decisions of routers")
+        places = ", ".join(context.paths or (context.settings.session_dir,))
+        note(f"no sessions in {places}; only sessionlog's own logs are read, as others have no routing decisions")

@@ -1,4 +1,4 @@
-"""`sessionlog scrub`: which secrets are in the logs already, and copies of the logs without them."""
+"""`sessionlog scrub`: find secrets in the logs, and write copies of the logs without them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from functools import partial
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, Leave, fail, note, print_json
+from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
 from sessionlog.render.scrub import render_scrub, scrub_document
 from sessionlog.sources.scrub import scrub_logs
 
@@ -18,20 +18,20 @@ def scrub(*, paths: list[str] | None, write: str | None, as_json: bool) -> None:
 
     Example: sessionlog scrub ~/.claude --write scrubbed
     """
-    where = r.reporting(paths, tz=None, now=None, anything=True)
+    context = r.report_context(paths, tz=None, now=None, any_file=True)
     for path in paths or () if write is not None else ():
         if _is_inside(write or "", path):
-            fail(f"--write {write}: lies in {path}, which is only read; name a folder elsewhere")
+            fail(f"--write {write}: is inside {path}, which is only read; name a folder elsewhere")
     with r.scan_progress() as progress:
-        results = list(scrub_logs(where.paths, where.env, copies=write, progress=progress))
+        results = list(scrub_logs(context.paths, context.env, copies=write, progress=progress))
     if as_json:
         print_json(scrub_document(results))
     else:
-        r.print_lines(partial(render_scrub, results, home=where.home, folder=write or ""))
+        r.print_lines(partial(render_scrub, results, home=context.home, folder=write or ""))
     if not results:
-        note(r.nothing_found(where, narrowed=False))
+        note(r.nothing_found(context, narrowed=False))
     if any(result.counts or result.problem for result in results):
-        raise Leave(FOUND)
+        raise Exit(FOUND)
 
 
 def _is_inside(folder: str, path: str) -> bool:

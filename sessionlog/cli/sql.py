@@ -1,4 +1,4 @@
-"""`sessionlog sql`: questions of one's own to the ledger, which they cannot change."""
+"""`sessionlog sql`: read-only SQL queries of the ledger."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import NoReturn
 
 from sessionlog.analytics.sql.question import ResultStream, ask_sql, limit_memory
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import UNREADABLE, USAGE, Leave, fail, json_text, note, print_json, print_text
+from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, json_text, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.store import open_ledger
 from sessionlog.render.sql import (
-    answer_document,
     column_lines,
-    render_answer,
-    render_answer_csv,
-    render_answer_markdown,
+    query_document,
+    render_query_csv,
+    render_query_markdown,
+    render_query_result,
     render_views,
     row_document,
     views_document,
 )
 
 _SHOWN = 1000
-"""Rows that a table shows; programs get all."""
+"""Rows that a table shows; JSON, CSV and Markdown have all."""
 
-_LINE = "\n    "  # where a row of the JSON document begins
+_LINE = "\n    "  # the indent of a row in the JSON document
 
 
 def sql(
@@ -53,19 +53,19 @@ def sql(
         _show_schema(form)
         return
     if question is None:
-        fail("""name a question: sessionlog sql "SELECT …"; --schema shows what there is""")
-    where = r.reporting(None, now=now, ledger=ledger)
-    path = str(where.ledger)
+        fail("""give a query: sessionlog sql "SELECT …"; --schema shows the views and their columns""")
+    context = r.report_context(None, now=now, ledger=ledger)
+    path = str(context.ledger)
     if not no_sync:
-        _bring_up_to_date(where, path)
-    now_ns = int(where.now.timestamp() * 1_000_000_000)
+        _bring_up_to_date(context, path)
+    now_ns = int(context.now.timestamp() * 1_000_000_000)
     limit_memory()
     try:
         _answer(path, question, form, seconds, now_ns, wide=wide)
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
     except InvalidQuery as error:
-        _refuse(error)
+        _fail_with_hint(error)
 
 
 def _answer(path: str, question: str, form: str, seconds: float, now_ns: int, *, wide: bool) -> None:
@@ -77,18 +77,18 @@ def _answer(path: str, question: str, form: str, seconds: float, now_ns: int, *,
     limit = _SHOWN if form == "table" else None
     answer = ask_sql(path, question, limit=limit, seconds=seconds, now_ns=now_ns)
     if form == "markdown":
-        print_text(render_answer_markdown(answer))
+        print_text(render_query_markdown(answer))
     else:
-        r.print_lines(partial(render_answer, answer, wide=wide))
+        r.print_lines(partial(render_query_result, answer, wide=wide))
 
 
 def _csv(found: ResultStream) -> Iterator[str]:
-    return render_answer_csv(found.columns, found)
+    return render_query_csv(found.columns, found)
 
 
 def _json(found: ResultStream) -> Iterator[str]:
     """Yield the JSON document in pieces, row by row, as `json_text` would write it."""
-    head, end = json_text(answer_document(found.columns)).rsplit("[]", 1)
+    head, end = json_text(query_document(found.columns)).rsplit("[]", 1)
     yield f"{head}["
     between, after = "", ""
     for row in found:
@@ -106,27 +106,27 @@ def _show_schema(form: str) -> None:
         fail("--schema is text or --json")
 
 
-def _bring_up_to_date(where: r.Reporting, path: str) -> None:
-    """Let the ledger read what is new; what could not be done is said."""
+def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
+    """Read what is new in the logs into the ledger, and print its notes."""
     try:
-        book = open_ledger(path, r.price_book(where.settings))
+        book = open_ledger(path, r.price_book(context.settings))
         try:
             with r.scan_progress() as progress:
-                refresh(book, where.env, scanner=scanner(), progress=progress)
+                refresh(book, context.env, scanner=scanner(), progress=progress)
         finally:
             book.close()
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
     except sqlite3.DatabaseError as error:
-        fail(f"{path}: {error}; `sessionlog ledger verify` says more", UNREADABLE)
+        fail(f"{path}: {error}; `sessionlog ledger verify` shows more", UNREADABLE)
     for sentence in book.notes:
         note(sentence)
 
 
-def _refuse(error: InvalidQuery) -> NoReturn:
+def _fail_with_hint(error: InvalidQuery) -> NoReturn:
     note(f"sessionlog: SQLite cannot answer: {error}")
     is_too_much = "too big" in str(error)
-    hints = column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` shows what there is",)
+    hints = column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` lists views and columns",)
     for line in ("a value may have 4 MiB",) if is_too_much else hints:
         note(f"  {line}")
-    raise Leave(USAGE) from error
+    raise Exit(USAGE) from error

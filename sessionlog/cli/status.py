@@ -9,14 +9,14 @@ from functools import partial
 from time import time_ns
 
 from sessionlog.analytics.status.answer import nothing_known
-from sessionlog.analytics.status.fed import with_fed
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status, budgets_of
+from sessionlog.analytics.status.reader import ask_status, budget_rules_or_error
+from sessionlog.analytics.status.statusline_input import with_statusline_input
 from sessionlog.analytics.unreadable import unreadable_path
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
-from sessionlog.cli.fed import fed_on_stdin
-from sessionlog.cli.output import Leave, fail, note, print_json
+from sessionlog.cli.output import Exit, fail, note, print_json
+from sessionlog.cli.statusline_input import read_statusline_input
 from sessionlog.errors import InvalidPrices, InvalidSettings, InvalidWindow
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
     from sessionlog.analytics.status.answer import Status
-    from sessionlog.cli.reporting import Reporting
+    from sessionlog.cli.reporting import ReportContext
     from sessionlog.ledger.sync import Progress
 
-_LONGEST_PATH = 60
-MISTAKE = "config.toml?"
-"""What the line says of settings that cannot be used: there is no room to say why."""
+_MAX_PATH = 60
+"""Characters of a path in the line."""
+
+CONFIG_ERROR = "config.toml?"
+"""What the line shows if config.toml cannot be used; there is no room for the reason."""
 
 
 def status(
@@ -53,8 +55,8 @@ def status(
 ) -> None:
     """Show what a session used, what fills its context window, and how much of the budgets is left.
 
-    Without a SESSION it is the one with the newest event. `--line` takes what Claude Code writes to a status line's
-    stdin.
+    Without a SESSION it is the one with the newest event. `--line` reads the JSON that Claude Code writes to a status
+    line's stdin.
 
     Example: sessionlog status --json
     """
@@ -62,37 +64,37 @@ def status(
     if (session is not None) + latest + everything > 1:
         fail("choose only one of SESSION, --latest and --all")
     wanted = StatusQuestion(target=session, everything=everything)
-    surroundings = partial(r.reporting, None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
+    make_context = partial(r.report_context, None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
     if form == "line":
-        fed = None if session or latest or everything else fed_on_stdin()
-        _print_line(replace(wanted, fed=fed), surroundings, prices)
+        statusline_input = None if session or latest or everything else read_statusline_input()
+        _print_line(replace(wanted, statusline_input=statusline_input), make_context, prices)
         return
-    where = surroundings()
-    wanted = _with_budgets(wanted, where)
+    context = make_context()
+    wanted = _with_budgets(wanted, context)
     with r.scan_progress() as progress:
-        found, notes = _ask(wanted, where, prices, progress)
+        found, notes = _ask(wanted, context, prices, progress)
     if form == "json":
         print_json(found.to_dict())
     else:
-        from sessionlog.render.status import render_status  # noqa: PLC0415 - 40 ms, which a line saves
+        from sessionlog.render.status import render_status  # noqa: PLC0415 - 40 ms, and a line does not need it
 
-        r.print_lines(partial(render_status, found.to_dict(), tz=where.zone, now=where.now, home=where.home))
+        r.print_lines(partial(render_status, found.to_dict(), tz=context.zone, now=context.now, home=context.home))
     for sentence in notes:
         note(sentence)
 
 
-def _with_budgets(wanted: StatusQuestion, where: Reporting) -> StatusQuestion:
-    rules, mistake = budgets_of(where.settings)
-    return replace(wanted, rules=rules, mistake=mistake)
+def _with_budgets(wanted: StatusQuestion, context: ReportContext) -> StatusQuestion:
+    rules, config_error = budget_rules_or_error(context.settings)
+    return replace(wanted, rules=rules, config_error=config_error)
 
 
 def _ask(
-    wanted: StatusQuestion, where: Reporting, prices: str | None, progress: Progress | None = None
+    wanted: StatusQuestion, context: ReportContext, prices: str | None, progress: Progress | None = None
 ) -> tuple[Status, list[str]]:
-    question = replace(wanted, zone=_zone(where))
+    question = replace(wanted, zone=_zone(context))
     return ask_status(
-        question, env=where.env, ledger=where.ledger, prices=r.own_prices(where.settings, prices),
-        now_ns=_nanoseconds(where.now), progress=progress,
+        question, env=context.env, ledger=context.ledger, prices=r.own_prices(context.settings, prices),
+        now_ns=_nanoseconds(context.now), progress=progress,
     )  # fmt: skip
 
 
@@ -100,35 +102,35 @@ def _nanoseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000_000_000)
 
 
-def _zone(where: Reporting) -> tzinfo | None:
-    """The zone that was asked for; None for the machine's, which needs no calendar."""
-    return None if where.zone == "local" else resolve_zone(where.zone)
+def _zone(context: ReportContext) -> tzinfo | None:
+    """Return the chosen time zone; None for the machine's, which needs no zone data."""
+    return None if context.zone == "local" else resolve_zone(context.zone)
 
 
-def _print_line(wanted: StatusQuestion, surroundings: Callable[..., Reporting], prices: str | None) -> None:
-    """Print one line whatever happens: it stands where there is no room for more, and is asked for by a program.
+def _print_line(wanted: StatusQuestion, make_context: Callable[..., ReportContext], prices: str | None) -> None:
+    """Print one line whatever happens: a program shows it at the bottom of a screen.
 
-    Only what a person typed wrong is said as ever; what is wrong with the settings is left out, and the line says so.
+    Only wrong usage ends the command as usual. Unusable settings are ignored, and the line shows `CONFIG_ERROR`.
     """
     zone, now_ns, remark = None, time_ns(), ""
     try:
         try:
-            where = surroundings()
-            wanted = _with_budgets(wanted, where)
-            found, notes = _ask(wanted, where, prices)
-            remark = MISTAKE if wanted.mistake else _unreadable(notes)
+            context = make_context()
+            wanted = _with_budgets(wanted, context)
+            found, notes = _ask(wanted, context, prices)
+            remark = CONFIG_ERROR if wanted.config_error else _unreadable(notes)
         except (InvalidSettings, InvalidPrices):
-            where, remark = surroundings(settings=_defaults()), MISTAKE
-            found, _ = _ask(wanted, where, None)
-        zone, now_ns = _zone(where), _nanoseconds(where.now)
-    except Leave:
+            context, remark = make_context(settings=_default_settings()), CONFIG_ERROR
+            found, _ = _ask(wanted, context, None)
+        zone, now_ns = _zone(context), _nanoseconds(context.now)
+    except Exit:
         raise
     except Exception as error:
         if wanted.target is not None or isinstance(error, InvalidWindow):
             raise
         found = nothing_known(str(error))
-    told = with_fed(found.to_dict(), wanted.fed, now_ns)
-    pieces = status_line(told, now_ns=now_ns, zone=zone, remark=remark, width=line_width(sys.stdout))
+    document = with_statusline_input(found.to_dict(), wanted.statusline_input, now_ns)
+    pieces = status_line(document, now_ns=now_ns, zone=zone, remark=remark, width=line_width(sys.stdout))
     line = Line.of(*pieces)
     line.no_wrap = True
     r.print_lines(lambda **_: [line])
@@ -136,9 +138,9 @@ def _print_line(wanted: StatusQuestion, surroundings: Callable[..., Reporting], 
 
 def _unreadable(notes: Sequence[str]) -> str:
     path = next((path for sentence in notes if (path := unreadable_path(sentence))), "")
-    return path and f"cannot read {one_line(home_path(path, os.path.expanduser('~')), _LONGEST_PATH)}"
+    return path and f"cannot read {one_line(home_path(path, os.path.expanduser('~')), _MAX_PATH)}"
 
 
-def _defaults() -> Settings:
-    """The settings of who has no config file."""
+def _default_settings() -> Settings:
+    """Return the settings without a config file."""
     return load_settings({**os.environ, "SESSIONLOG_CONFIG": os.path.join(os.devnull, "none")})

@@ -1,4 +1,4 @@
-"""`sessionlog watch`: running sessions, their pace and what is left, on a screen that keeps up, or once."""
+"""`sessionlog watch`: running sessions, their pace and what is left, on a live screen or once."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ from sessionlog.render.watch import render_watch
 from sessionlog.settings import Settings, load_settings
 
 LEAST_SECONDS, MOST_SECONDS = 0.2, 86_400
-_SHARE = 20
-"""A look is followed by a rest of so many times what it took, so that a watch never takes more than 5 % of a core."""
+_REST_FACTOR = 20
+"""The pause after an update, in multiples of the update's CPU time: a watch takes at most 5 % of a core."""
 
-_LONGEST_REST = 30.0
-_GLANCE_S = 0.5
-"""A signal that comes just before a sleep does not end it: so long is the longest that one waits to be heard."""
+_MAX_REST_SECONDS = 30.0
+"""Longest pause for that reason."""
 
-_PIPED = 100
-"""Columns of a picture that goes to a pipe or a file."""
+_MAX_SLEEP_SECONDS = 0.5
+"""Longest single sleep: a signal that arrives just before a sleep takes effect after it."""
+
+_PIPED_COLUMNS = 100
+"""Width of a snapshot that goes to a pipe or a file."""
 
 
 def watch(
@@ -52,8 +54,8 @@ def watch(
 ) -> None:
     """Watch running sessions live: tokens and cost per minute, context fill, budgets, and the last events.
 
-    The pace is what was used in the last five minutes (four and a half to five: whole half minutes, and the one that
-    goes on) by that time, of every session; the first line is of all that are running. Ctrl-C ends it.
+    The pace of a session is its use in the last five minutes divided by that time (four and a half to five minutes:
+    whole half minutes and the present one); the first line is the sum of all running sessions. Ctrl-C ends it.
 
     Example: sessionlog watch --source claude-code
     """
@@ -61,90 +63,90 @@ def watch(
         fail(f"--interval {interval:g} is not a time of {LEAST_SECONDS:g} to {MOST_SECONDS:,} seconds")
     if not once:
         _check_live(as_json=as_json, now=now)
-    where = r.reporting(None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
-    config = _Config(where.settings)
+    context = r.report_context(None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
+    config = _Config(context.settings)
     filters = {"source": r.split_list(source), "project": project or []}
     check_source_names(filters)
     with Watcher(
-        ledger=where.ledger, prices=r.price_book(where.settings), env=where.env, zone=resolve_zone(where.zone),
+        ledger=context.ledger, prices=r.price_book(context.settings), env=context.env, zone=resolve_zone(context.zone),
         filters=filters,
     ) as watcher:  # fmt: skip
-        rules, flaws = parse_each_budget(where.settings.budgets, path=where.settings.config_path)
-        watcher.set_budgets(rules, list(flaws.values()))
+        rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
+        watcher.set_budgets(rules, list(config_errors.values()))
         with r.scan_progress() as progress:
-            present = None if now is None else int(where.now.timestamp() * 1_000_000_000)
+            present = None if now is None else int(context.now.timestamp() * 1_000_000_000)
             seen = watcher.look(present, scanner=scanner(), progress=progress)
         if not once:
-            _watch(watcher, seen, where, interval, config)
+            _watch(watcher, seen, context, interval, config)
         elif as_json:
             print_json(seen.to_dict())
         else:
-            r.print_lines(partial(_picture, seen, where))
+            r.print_lines(partial(_snapshot_lines, seen, context))
 
 
-def _picture(seen: WatchSnapshot, where: r.Reporting, *, width: int) -> Iterator[Line]:
-    """One picture; where there is no edge it is no wider than other reports usually are."""
-    has_edge = plain_width(sys.stdout) is None or "COLUMNS" in os.environ
-    yield from render_watch(seen, width=width if has_edge else _PIPED, tz=where.zone, home=where.home)
+def _snapshot_lines(seen: WatchSnapshot, context: r.ReportContext, *, width: int) -> Iterator[Line]:
+    """Yield the lines of one snapshot; `width` is replaced if the output has no width of its own."""
+    has_width = plain_width(sys.stdout) is None or "COLUMNS" in os.environ
+    yield from render_watch(seen, width=width if has_width else _PIPED_COLUMNS, tz=context.zone, home=context.home)
 
 
 def _check_live(*, as_json: bool, now: str | None) -> None:
     if as_json or now is not None:
-        fail(f"{'--json' if as_json else '--now'} needs --once: a live screen shows the present, and only that")
+        fail(f"{'--json' if as_json else '--now'} needs --once: a live screen shows the present only")
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        fail("a live screen needs a terminal; `sessionlog watch --once` prints one picture")
+        fail("a live screen needs a terminal; `sessionlog watch --once` prints one snapshot")
 
 
-def _watch(watcher: Watcher, seen: WatchSnapshot, where: r.Reporting, interval: float, config: _Config) -> None:
-    from sessionlog.render.watch_screen import open_screen  # noqa: PLC0415 - rich costs 60 ms, which --once saves
+def _watch(watcher: Watcher, seen: WatchSnapshot, context: r.ReportContext, interval: float, config: _Config) -> None:
+    from sessionlog.render.watch_screen import open_screen  # noqa: PLC0415 - rich costs 60 ms, and --once does not need it
 
     with ExitStack() as stack:
-        stack.enter_context(_ending_tidily())
-        screen = stack.enter_context(open_screen(tz=where.zone, home=where.home))
+        stack.enter_context(_exit_on_sigterm())
+        screen = stack.enter_context(open_screen(tz=context.zone, home=context.home))
         rest = stack.enter_context(_rest(screen.repaint))
         screen.show(seen)
         took = 0.0
         while True:
-            rest(max(interval, min(_LONGEST_REST, took * _SHARE)))
+            rest(max(interval, min(_MAX_REST_SECONDS, took * _REST_FACTOR)))
             begun = time.process_time()
-            config.follow(watcher)
+            config.reload(watcher)
             screen.show(watcher.look())
             took = time.process_time() - begun
 
 
 class _Config:
-    """config.toml while it is watched: budgets are those that it says now, or those of before while it is broken."""
+    """The budgets of config.toml, reloaded when the file changes; while it is invalid, the last valid ones."""
 
     def __init__(self, settings: Settings) -> None:
         self._path = settings.config_path
         self._rules, _ = parse_each_budget(settings.budgets)
-        self._known = self._look()
+        self._known = self._file_state()
 
-    def follow(self, watcher: Watcher) -> None:
-        """Tell the watcher what has changed; what cannot be used is said, and nothing ends for it."""
-        found = self._look()
+    def reload(self, watcher: Watcher) -> None:
+        """Pass changed budgets to the watcher; errors in the file become its notes."""
+        found = self._file_state()
         if found == self._known:
             return
         self._known = found
         try:
-            self._rules, flaws = parse_each_budget(load_settings().budgets, path=self._path)
+            self._rules, config_errors = parse_each_budget(load_settings().budgets, path=self._path)
         except SessionLogError as error:
-            watcher.set_budgets(self._rules, [f"the budgets are those of before: {error}"])
+            watcher.set_budgets(self._rules, [f"the last valid budgets are shown: {error}"])
         else:
-            watcher.set_budgets(self._rules, list(flaws.values()))
+            watcher.set_budgets(self._rules, list(config_errors.values()))
 
-    def _look(self) -> tuple[int, int, int] | None:
+    def _file_state(self) -> tuple[int, int, int] | None:
         status = files.stat_path(self._path)
         return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class _Resized(Exception):
-    """The terminal has another size."""
+    """Ends a sleep when the terminal was resized."""
 
 
 @contextmanager
 def _rest(repaint: Callable[[], None]) -> Iterator[Callable[[float], None]]:
-    """A sleep that a resize of the terminal interrupts for a new painting."""
+    """Yield a sleep function; a resize of the terminal interrupts it to call `repaint`."""
     resting = resized = False
 
     def wake(*_: Any) -> None:
@@ -162,7 +164,7 @@ def _rest(repaint: Callable[[], None]) -> Iterator[Callable[[float], None]]:
                 repaint()
             with suppress(_Resized):
                 resting = True
-                time.sleep(min(_GLANCE_S, max(0.0, until - time.monotonic())))
+                time.sleep(min(_MAX_SLEEP_SECONDS, max(0.0, until - time.monotonic())))
                 resting = False
             resting = False
 
@@ -176,8 +178,8 @@ def _rest(repaint: Callable[[], None]) -> Iterator[Callable[[float], None]]:
 
 
 @contextmanager
-def _ending_tidily() -> Iterator[None]:
-    """Give the terminal back when the process is told to end."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """Raise SystemExit on SIGTERM, so that the screen restores the terminal."""
 
     def leave(number: int, _: object) -> NoReturn:
         raise SystemExit(128 + number)

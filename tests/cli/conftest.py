@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sessionlog.cli import main, warm
+from sessionlog.cli import cached_path, main
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
@@ -135,13 +135,13 @@ def warmed(sessions, cli):
 
 @pytest.fixture
 def taken(monkeypatch):
-    """What the warm way was asked, and whether it answered."""
+    """What the cached path was asked, and whether it answered."""
     answers = []
-    answer = warm.answer
+    answer = cached_path.answer
 
     def watched(command, settings):
         answers.append(answer(command, settings))
         return answers[-1]
 
-    monkeypatch.setattr(warm, "answer", watched)
+    monkeypatch.setattr(cached_path, "answer", watched)
     return answers

@@ -47,7 +47,7 @@ def ledger(home):
 # --- help
 
 
-@pytest.mark.parametrize("part", app.PARTS["budget"])
+@pytest.mark.parametrize("part", app.SUBCOMMANDS["budget"])
 def test_every_part_has_help_with_an_example(cli, part):
     """And says what it does in one line of the overview."""
     ran = cli("budget", part, "--help")
@@ -55,7 +55,9 @@ def test_every_part_has_help_with_an_example(cli, part):
     assert f"Usage: sessionlog budget {part} " in ran.out
     assert re.search(rf"^  Example: sessionlog budget {part}\b", ran.out, re.MULTILINE)
     assert "--json " in ran.out
-    assert re.search(rf"^  {part} +{re.escape(app.PARTS['budget'][part])}$", cli("budget", "--help").out, re.MULTILINE)
+    assert re.search(
+        rf"^  {part} +{re.escape(app.SUBCOMMANDS['budget'][part])}$", cli("budget", "--help").out, re.MULTILINE
+    )
 
 
 def test_options_may_stand_before_the_command(cli):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog import __version__
-from sessionlog.cli import app, hot, main
+from sessionlog.cli import app, fast_path, main
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
 
@@ -117,8 +117,8 @@ def test_ctrl_c_exits_with_130(home, record, tmp_path):
 
 
 def test_an_interrupt_anywhere_is_130(monkeypatch, home):
-    """Also outside of typer, and on the short way."""
-    for module in (app, hot):
+    """Also outside of typer, and on the fast path."""
+    for module in (app, fast_path):
         monkeypatch.setattr(module, "run", lambda argv: signal.raise_signal(signal.SIGINT))
         assert main(["--help"]) == 130
 

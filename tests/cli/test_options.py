@@ -10,7 +10,7 @@ from sessionlog.analytics.blocks import HOURS, MOST_HOURS
 from sessionlog.cli import options
 from sessionlog.cli.functions import function_of
 from sessionlog.cli.options import settings_of
-from sessionlog.cli.reporting import _FILTERS, Asked
+from sessionlog.cli.reporting import _FILTERS, ReportArguments
 
 TYPES = {
     "text": "str | None",
@@ -27,7 +27,7 @@ def test_a_command_takes_what_its_declaration_names(command):
     parameters = inspect.signature(function_of(command)).parameters
     types = {name: parameter.annotation for name, parameter in parameters.items()}
     if types == {"settings": "Any"}:
-        types = {option.setting: {**dict.fromkeys(_FILTERS, TYPES["texts"]), **Asked.__annotations__}[option.setting]
+        types = {option.setting: {**dict.fromkeys(_FILTERS, TYPES["texts"]), **ReportArguments.__annotations__}[option.setting]
                  for option in options.COMMANDS[command]}  # fmt: skip
     assert [*types] == [option.setting for option in options.COMMANDS[command]]
     for option in options.COMMANDS[command]:
@@ -43,7 +43,7 @@ def test_a_command_takes_what_its_declaration_names(command):
 def test_a_report_is_asked_for_nothing_that_no_declaration_names():
     """A setting that no command declares would never have a value."""
     declared = {option.setting for declaration in options.COMMANDS.values() for option in declaration}
-    assert {*_FILTERS, *Asked.__annotations__} <= declared
+    assert {*_FILTERS, *ReportArguments.__annotations__} <= declared
 
 
 @pytest.mark.parametrize("declaration", options.COMMANDS.values(), ids=[*options.COMMANDS])
@@ -79,7 +79,7 @@ def test_declarations_import_nothing():
     """They are read on the way to every quick answer."""
     code = "import sys; bare = set(sys.modules); import sessionlog.cli.options; print(*set(sys.modules) - bare)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    ours = {"sessionlog", "sessionlog._version", "sessionlog.cli", "sessionlog.cli.hot", "sessionlog.cli.options"}
+    ours = {"sessionlog", "sessionlog._version", "sessionlog.cli", "sessionlog.cli.fast_path", "sessionlog.cli.options"}
     assert {name for name in loaded if name.startswith("sessionlog")} == ours
     assert {name.split(".")[0] for name in loaded} <= {"sessionlog", "__future__", "gc"}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.cli.app import COMMANDS
-from sessionlog.cli.output import Leave, ended, fail, json_text, note, print_json, print_text
+from sessionlog.cli.output import Exit, fail, json_text, note, print_json, print_text, run_command
 from sessionlog.errors import (
     AmbiguousSession,
     InvalidPrices,
@@ -98,20 +98,20 @@ def test_an_error_of_the_library_is_a_sentence_and_a_code(capsys, error, code):
     def command():
         raise error
 
-    assert ended(command) == code
+    assert run_command(command) == code
     assert capsys.readouterr() == ("", f"sessionlog: {error}\n")
 
 
 def test_a_mistake_of_our_own_is_not_hidden():
     """Only errors of the library's tree become sentences."""
     with pytest.raises(ZeroDivisionError):
-        ended(lambda: 1 // 0)
+        run_command(lambda: 1 // 0)
 
 
 def test_a_command_gets_its_settings_and_ends_with_0(capsys):
     """Nothing is said about what went well."""
     got = []
-    assert ended(lambda *args, **settings: got.append((args, settings)), 1, limit=2) == 0
+    assert run_command(lambda *args, **settings: got.append((args, settings)), 1, limit=2) == 0
     assert got == [((1,), {"limit": 2})]
     assert capsys.readouterr() == ("", "")
 
@@ -122,14 +122,14 @@ def test_a_reader_who_has_gone_is_no_error(capsys):
     def command():
         raise BrokenPipeError
 
-    assert ended(command) == 0
+    assert run_command(command) == 0
     assert capsys.readouterr() == ("", "")
 
 
 def test_notes_and_failures_go_to_stderr(capsys):
     """Stdout is for data."""
     note("one")
-    with pytest.raises(Leave) as stopped:
+    with pytest.raises(Exit) as stopped:
         fail("two")
     assert stopped.value.code == 2
     assert capsys.readouterr() == ("", "one\nsessionlog: two\n")

@@ -89,4 +89,4 @@ def test_a_time_that_is_none_exits_2(cli):
 @pytest.mark.parametrize("more", [[], ["--provider", "openai"], ["--json"]], ids=" ".join)
 def test_no_model_exits_2(cli, more):
     """Unless all are asked for."""
-    assert cli("pricing", *more) == (2, "", "sessionlog: name a MODEL, or ask for all with --list\n")
+    assert cli("pricing", *more) == (2, "", "sessionlog: name a MODEL, or list all with --list\n")

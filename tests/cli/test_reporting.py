@@ -48,7 +48,7 @@ def test_an_empty_folder_says_what_to_try(cli, tmp_path, command):
     """A folder that was named is named again."""
     ran = cli(command, tmp_path)
     assert ran.code == 0
-    assert f"no sessions in {tmp_path}; `sessionlog check PATH` says what is there" in ran.err
+    assert f"no sessions in {tmp_path}; `sessionlog check PATH` shows what is there" in ran.err
 
 
 @pytest.mark.parametrize("command", LISTS)

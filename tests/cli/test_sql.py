@@ -119,7 +119,7 @@ def test_what_sqlite_says_is_wrong_usage(cli, ours):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "name a question"),
+        ([], "give a query"),
         (["SELECT 1", "--json", "--csv"], "choose only one of --json and --csv"),
         (["--schema", "--csv"], "--schema is text or --json"),
         (["WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT count(*) FROM n", "--timeout", "0.01"], "longer"),

@@ -1,4 +1,4 @@
-"""`sessionlog status`: one document, one line or one page; the warm way gives the whole way's answer to the byte."""
+"""`sessionlog status`: one document, one line or one page; the cached path gives the full path's answer to the byte."""
 
 import io
 import json
@@ -8,25 +8,25 @@ import sys
 
 import pytest
 
-from sessionlog.cli import fed, warm
+from sessionlog.cli import cached_path, statusline_input
 from sessionlog.cli.options import COMMANDS
-from tests.cli.test_warm import settle
+from tests.cli.test_cached_path import settle
 
 LONG = "2026-11-20T09:00:00Z"
 ALLOWED = {
     "sessionlog.render.currency", "contextvars", "_contextvars",
     "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.conditions",
-    "sessionlog.analytics.status", "sessionlog.analytics.status.fed", "sessionlog.analytics.status.json_reader",
+    "sessionlog.analytics.status", "sessionlog.analytics.status.statusline_input", "sessionlog.analytics.status.json_reader",
     "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",
     "sessionlog.analytics.status.document", "sessionlog.analytics.status.sums", "sessionlog.analytics.status.typical",
-    "sessionlog.cli", "sessionlog.cli.fed", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output",
-    "sessionlog.cli.warm", "sessionlog.cli.warm_status", "sessionlog.context", "sessionlog.context.windows",
+    "sessionlog.cli", "sessionlog.cli.statusline_input", "sessionlog.cli.fast_path", "sessionlog.cli.options", "sessionlog.cli.output",
+    "sessionlog.cli.cached_path", "sessionlog.cli.cached_status", "sessionlog.context", "sessionlog.context.windows",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.identity", "sessionlog.ledger.schema",
     "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
     "sessionlog.render.status_line", "sessionlog.render.stream", "__future__", "_json", "_sqlite3", "gc", "select",
     "time",
 }  # fmt: skip
-"""All that a warm status may load beyond what Python itself has loaded."""
+"""All that a cached status may load beyond what Python itself has loaded."""
 BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\ntokens = 10_000\nper = "session"\n'
 
 
@@ -64,7 +64,7 @@ def both(cli, monkeypatch, *words, before=lambda: None):
     short = cli("status", *words)
     before()
     with monkeypatch.context() as patch:
-        patch.setattr(warm, "answer", lambda *_: False)
+        patch.setattr(cached_path, "answer", lambda *_: False)
         return short, cli("status", *words)
 
 
@@ -244,7 +244,7 @@ def test_it_names_the_session(warmed, cli, monkeypatch, tell):
     assert short == whole == (0, "no session yet\n", "")
 
 
-def test_what_the_warm_way_heard_before_it_declined_is_not_lost(warmed, cli, tell, taken, config):
+def test_input_that_the_cached_path_read_before_it_declined_is_not_lost(warmed, cli, tell, taken, config):
     """A pipe can be read but once."""
     config('timezone = "UTC"\n')
     tell(TOLD)
@@ -279,7 +279,7 @@ def test_a_pipe_with_nothing_in_it_is_not_waited_for(warmed, cli):
 def test_a_stdin_that_is_no_file_tells_nothing(monkeypatch, stdin):
     """As in a program that runs without one."""
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert fed.fed_on_stdin() is None
+    assert statusline_input.read_statusline_input() is None
 
 
 def test_a_named_session_does_not_listen(warmed, cli, tell):
@@ -288,7 +288,7 @@ def test_a_named_session_does_not_listen(warmed, cli, tell):
     assert cli("status", "s-second", "--line").out.startswith("gpt-5.3-codex")
 
 
-# --- the warm way
+# --- the cached path
 
 ANSWERED = [
     ["--json"], ["--line"], ["--latest", "--json"], ["--all", "--json"], ["--all", "--line"], ["s-first", "--json"],
@@ -300,7 +300,7 @@ ANSWERED = [
     "budgets", ["", BUDGETS, "[budgets]\nx = { tokens = 9, window = '1h' }\n"], ids=["", "plain", "toml"]
 )
 @pytest.mark.parametrize("words", ANSWERED, ids=" ".join)
-def test_the_answer_is_that_of_the_whole_way(warmed, cli, monkeypatch, taken, config, words, budgets):
+def test_the_answer_is_that_of_the_full_path(warmed, cli, monkeypatch, taken, config, words, budgets):
     """Stdout, stderr and exit code; with budgets of one's own, too."""
     monkeypatch.setattr("sessionlog.analytics.status.budgets.stamp", lambda time_ns: time_ns and "then")
     monkeypatch.setattr("sessionlog.analytics.budgets.states._stamp", lambda time_ns: time_ns and "then")
@@ -327,7 +327,7 @@ DECLINED = [
 
 @pytest.mark.parametrize("words", DECLINED, ids=" ".join)
 def test_what_it_cannot_do_it_declines(warmed, cli, monkeypatch, taken, words):
-    """Then the whole way answers, or says what is wrong."""
+    """Then the full path answers, or names the mistake."""
     short, whole = both(cli, monkeypatch, *words)
     assert taken == [False]
     assert short == whole
@@ -337,7 +337,7 @@ def test_what_it_cannot_do_it_declines(warmed, cli, monkeypatch, taken, words):
     "text", ['timezone = "UTC"\n', '[prices."x/*"]\ninput = 1\noutput = 1\n', "[budgets.x]\n", "x = 1\n", "not toml"]
 )
 def test_other_settings_and_mistakes_are_declined(warmed, cli, monkeypatch, taken, config, text):
-    """The whole way knows them."""
+    """The full path knows them."""
     config(text)
     short, whole = both(cli, monkeypatch, "--json")
     assert taken == [False]
@@ -352,7 +352,7 @@ def test_every_setting_is_known_to_one_of_the_two_lists():
 
 
 def test_a_terminal_gets_its_line_in_colours(warmed, taken, cli, monkeypatch):
-    """By the whole way: what draws them takes longer to load than all the rest."""
+    """By the full path: what draws them takes longer to load than all the rest."""
     plain = cli("status", "--line").out
     monkeypatch.setenv("FORCE_COLOR", "1")
     coloured = cli("status", "--line").out
@@ -364,7 +364,7 @@ def test_a_terminal_gets_its_line_in_colours(warmed, taken, cli, monkeypatch):
 
 
 @pytest.mark.parametrize("words", [["--json"], ["--line"]], ids=" ".join)
-def test_a_warm_status_imports_next_to_nothing(warmed, words):
+def test_a_cached_status_imports_next_to_nothing(warmed, words):
     """In a fresh interpreter, with something on its stdin."""
     code = (
         "import sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "

@@ -139,7 +139,7 @@ def test_damage_is_noted_beside_data(cli, damaged, command, form):
 @pytest.mark.parametrize(
     ("words", "note"),
     [
-        (("--model", "opus"), "no model is 'opus'; there is claude-opus-4-5: --model '*opus*' takes all of them"),
+        (("--model", "opus"), "no model is 'opus'; there is claude-opus-4-5: --model '*opus*' matches all of them"),
         (
             ("--provider", "antropic"),
             "no provider is 'antropic'; there is anthropic",

@@ -244,12 +244,12 @@ def test_a_live_screen(terminal, sessions):
 
 
 def test_settings_that_break_while_they_are_watched(terminal, config):
-    """Are said in a line; the budgets of before stay until there are new ones."""
+    """Are shown in a line; the budgets of before stay until there are new ones."""
     config('[budgets.daily]\nusd = 1\nperiod = "day"\n')
     shown = terminal("--interval", "0.2", columns=160)
     shown.wait_for("daily")
     config("[budgets.weekly]\nusd = ")
-    assert "daily" in shown.wait_for("the budgets are those of before")
+    assert "daily" in shown.wait_for("the last valid budgets are shown")
     config('[budgets.weekly]\nusd = 3\nperiod = "week"\n')
     shown.wait_for("weekly")
     shown.type(b"\x03")

@@ -1,1 +1,1 @@
-"""A chat at the terminal: `loop` is its course, `words` what begins with /, `faces` how it is told."""
+"""A chat at the terminal: `loop` runs it, `commands` has the slash commands, `inputs` and `outputs` its two ends."""

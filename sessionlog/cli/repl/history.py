@@ -1,6 +1,6 @@
-"""What was typed in earlier chats: one JSON text a line, so that a text of several lines stays one, in a 0600 file.
+"""The input history of earlier chats, a file of mode 0600 with one JSON string per line.
 
-It is a convenience: secrets of well-known shapes are taken out, and a file that cannot be read or written is none.
+Secrets of well-known formats are redacted. A file that cannot be read or written is ignored.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from sessionlog.errors import SessionLogError
 from sessionlog.events.redact import redact_line
 from sessionlog.settings import state_home
 
-KEPT = 1000
-"""Texts that are remembered."""
+MAX_TEXTS = 1000
+"""Texts that are kept."""
 
-_FULL = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
-class TypedBefore:
-    """The file of what was typed.
+class InputHistory:
+    """The file of the texts that were typed.
 
     Attributes:
-        path: Where it is.
+        path: Its path.
     """
 
     def __init__(self, env: Mapping[str, str]) -> None:
@@ -35,18 +35,18 @@ class TypedBefore:
         """Return the newest texts, oldest first."""
         texts: list[str] = []
         with suppress(OSError, SessionLogError):
-            for line in (files.read_small(self.path, 2 * _FULL) or b"").split(b"\n"):
+            for line in (files.read_small(self.path, 2 * _MAX_BYTES) or b"").split(b"\n"):
                 with suppress(ValueError):
                     text = json.loads(line)
                     texts += [text] if isinstance(text, str) else []
-        return texts[-KEPT:]
+        return texts[-MAX_TEXTS:]
 
     def add(self, text: str) -> None:
-        """Remember a text; a file that has grown long is cut to the newest."""
+        """Append a text; a file of more than 1 MiB is first cut to the newest texts."""
         with suppress(OSError, SessionLogError):
             files.make_directories(os.path.dirname(self.path))
             status = files.stat_path(self.path)
-            if status is not None and status.st_size > _FULL:
+            if status is not None and status.st_size > _MAX_BYTES:
                 files.replace_file(self.path, map(_line, self.texts()), like=status)
             files.append_private(self.path, [_line(text)])
 

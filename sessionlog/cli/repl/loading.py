@@ -1,7 +1,7 @@
-"""From `module:agent` or `path/to/file.py:agent` to the agent: imported from the current folder, as `python` would.
+"""Import an agent from `module:agent` or `path/to/file.py:agent`, from the current folder as `python` would.
 
-What goes wrong is said with what was looked for, where, and what to do. The folder stays on the path while the chat
-lasts, because an agent may import its neighbours late.
+Errors name what was looked for, where, and what to do. The folder stays on the path for the whole chat, because an
+agent may import modules of its folder late.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from types import ModuleType
 from typing import Any
 
 from sessionlog import files
-from sessionlog.cli.output import Leave, fail
+from sessionlog.cli.output import Exit, fail
 from sessionlog.conversation.agent import Agent
 
 FORMS = "name it as module:agent or path/to/file.py:agent"
-_SOME = 6
+_MAX_NAMES = 6
+"""Names of a module that an error lists."""
 
 
 @contextmanager
 def on_path(name: str) -> Iterator[None]:
-    """Put the folder where an agent is looked for on the path: the file's, else the current one."""
+    """Put the agent's folder on the path: that of its file, else the current one."""
     place = _place(name)
     folder = os.path.dirname(os.path.abspath(place)) if _is_file(place) else os.getcwd()
     sys.path.insert(0, folder)
@@ -40,17 +41,19 @@ def on_path(name: str) -> Iterator[None]:
 
 
 def load_agent(name: str, *, model: str | None = None) -> Agent:
-    """Import an agent; leaves with exit code 2 and a sentence if it is not there, or is none.
+    """Import an agent.
 
     Args:
-        name: `module:agent` or `path/to/file.py:agent`; what stands behind the colon may have dots.
-        model: The model that a client is to ask.
+        name: `module:agent` or `path/to/file.py:agent`; the part after the colon may have dots.
+        model: The model for a client to use.
+
+    Raises:
+        Exit: With exit code 2 if there is no such agent, or it cannot be used as one.
     """
     place, colon, attribute = name.rpartition(":")
     if not (place and colon and attribute):
-        fail(f"{name!r} does not say which agent; {FORMS}")
-    module = _imported(place)
-    found = _found(module, place, attribute)
+        fail(f"{name!r} does not name an agent; {FORMS}")
+    found = _find_attribute(_import(place), place, attribute)
     if isinstance(found, Agent):
         if model is not None:
             fail(f"--model is for a client or a function; {name} is an Agent, which has its own")
@@ -63,7 +66,7 @@ def load_agent(name: str, *, model: str | None = None) -> Agent:
 
 
 def absolute(name: str) -> str:
-    """Return an agent's name as it can be used from any folder, where that is possible."""
+    """Return an agent's name with an absolute path, if it names a file."""
     place, colon, attribute = name.rpartition(":")
     return f"{os.path.abspath(place)}{colon}{attribute}" if colon and _is_file(place) else name
 
@@ -76,21 +79,21 @@ def _is_file(place: str) -> bool:
     return place.endswith(".py") or os.sep in place
 
 
-def _imported(place: str) -> ModuleType:
+def _import(place: str) -> ModuleType:
     try:
         return _file_module(place) if _is_file(place) else import_module(place)
     except ModuleNotFoundError as error:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
-            fail(f"no module {error.name!r} in {os.getcwd()} or among what is installed; {FORMS}")
+            fail(f"no module {error.name!r} in {os.getcwd()} or among the installed packages; {FORMS}")
         fail(f"{place} needs {error.name!r}, which is not installed here{_where(error, place)}")
-    except (KeyboardInterrupt, GeneratorExit, Leave):
+    except (KeyboardInterrupt, GeneratorExit, Exit):
         raise
     except SystemExit as error:
         fail(f"{place} ended the program while it was imported (exit {error.code}); guard its start by __main__")
-    except BaseException as error:  # noqa: BLE001 - whatever the user's code raises, also what is no Exception
-        whole = shlex.join(["python", place] if _is_file(place) else ["python", "-m", place])
-        said = f"{type(error).__name__}: {error}{_where(error, place)}"
-        fail(f"{place} cannot be imported: {said}; `{whole}` shows the whole of it")
+    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
+        command = shlex.join(["python", place] if _is_file(place) else ["python", "-m", place])
+        cause = f"{type(error).__name__}: {error}{_where(error, place)}"
+        fail(f"{place} cannot be imported: {cause}; `{command}` shows the traceback")
 
 
 def _file_module(place: str) -> ModuleType:
@@ -111,7 +114,7 @@ def _file_module(place: str) -> ModuleType:
 
 
 def _where(error: BaseException, place: str) -> str:
-    """The last line of the user's own code in a traceback."""
+    """Return the last line of the user's own code in a traceback, as ` (path:line)`; empty if there is none."""
     name = os.path.basename(place) if _is_file(place) else f"{place.rpartition('.')[2]}.py"
     line, trace = None, error.__traceback__
     while trace is not None:
@@ -124,18 +127,18 @@ def _where(error: BaseException, place: str) -> str:
     return "" if line is None else f" ({line})"
 
 
-def _found(module: ModuleType, place: str, attribute: str) -> Any:
+def _find_attribute(module: ModuleType, place: str, attribute: str) -> Any:
     try:
         return reduce(getattr, attribute.split("."), module)
     except AttributeError:
-        own = [key for key, value in vars(module).items() if not key.startswith("_") and _may_answer(value, module)]
+        own = [key for key, value in vars(module).items() if not key.startswith("_") and _may_be_agent(value, module)]
         near = get_close_matches(attribute, own, n=1)
-        named = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(own[:_SOME])}" if own else FORMS
+        named = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(own[:_MAX_NAMES])}" if own else FORMS
         fail(f"{place} has no {attribute!r}; {named}")
 
 
-def _may_answer(value: Any, module: ModuleType) -> bool:
-    """It is something of the module's own, and not a class or an import."""
+def _may_be_agent(value: Any, module: ModuleType) -> bool:
+    """Whether a value may be an agent of the module: no class, and not imported."""
     if isinstance(value, type | ModuleType) or getattr(value, "__module__", module.__name__) in {
         "typing",
         "__future__",

@@ -1,6 +1,6 @@
-"""The loop: a text is read, a command is followed or a turn taken, until there is nothing more to read.
+"""The loop of a chat: read a text, then run a slash command or a turn, until the input ends.
 
-However a chat ends, its session is saved and closed: left, stopped by a signal, or broken by a pipe that is gone.
+However the chat ends (/quit, a signal, a broken pipe), its session is ended in the log.
 """
 
 from __future__ import annotations
@@ -10,74 +10,78 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from sessionlog.cli.output import FOUND, Leave
-from sessionlog.cli.repl.chat import Chat, ToldToEnd
-from sessionlog.cli.repl.lines import Lines
-from sessionlog.cli.repl.words import follow
+from sessionlog.cli.output import FOUND, Exit
+from sessionlog.cli.repl.chat import Chat, Terminated
+from sessionlog.cli.repl.commands import run_slash_command
+from sessionlog.cli.repl.inputs import Input
 from sessionlog.errors import SessionLogError
 
 _SIGNALS = ("SIGTERM", "SIGHUP")
 
 
-def talk(chat: Chat, lines: Lines) -> None:
-    """Chat until the lines end, or somebody leaves; without a person, a turn that failed ends it with exit code 1."""
-    with _ending_tidily():
+def run_chat(chat: Chat, lines: Input) -> None:
+    """Chat until the input ends or the user leaves.
+
+    Raises:
+        Exit: With exit code 1 if a turn is not in the log, or, without a person at the terminal, if a turn failed.
+    """
+    with _terminated_by_signals():
         try:
             while not chat.is_over:
                 _next(chat, lines)
         except BaseException as error:
             chat.end("cancelled" if isinstance(error, KeyboardInterrupt | SystemExit) else "error")
-            if isinstance(error, ToldToEnd):
-                with suppress(OSError):  # the terminal has gone
-                    _say_how_to_go_on(chat)
+            if isinstance(error, Terminated):
+                with suppress(OSError):  # the terminal may be closed
+                    _show_resume_command(chat)
             raise
         finally:
             lines.close()
         chat.end()
-    _say_how_to_go_on(chat)
-    if chat.has_lost or (chat.has_failed and not chat.face.is_interactive):
-        raise Leave(FOUND)
+    _show_resume_command(chat)
+    if chat.has_unrecorded_turn or (chat.has_failed and not chat.output.is_interactive):
+        raise Exit(FOUND)
 
 
-def _say_how_to_go_on(chat: Chat) -> None:
-    if chat.face.is_interactive and chat.is_recorded:
-        chat.face.facts("left", [("log", chat.path), ("go on", chat.resume_line)])
+def _show_resume_command(chat: Chat) -> None:
+    if chat.output.is_interactive and chat.is_recorded:
+        chat.output.facts("left", [("log", chat.path), ("go on", chat.resume_command)])
 
 
-def _next(chat: Chat, lines: Lines) -> None:
-    """Read one text, and do what it says."""
+def _next(chat: Chat, lines: Input) -> None:
+    """Read one text, and run it as a slash command or a turn."""
     try:
         text = lines.read()
     except EOFError:
         chat.is_over = True
         return
     except KeyboardInterrupt:
-        if not chat.face.is_interactive:
+        if not chat.output.is_interactive:
             raise
         if lines.is_empty:
-            chat.face.say("Ctrl-D or /quit leaves")
+            chat.output.note("Ctrl-D or /quit leaves")
         return
     if not text.strip():
         return
     try:
         if text.startswith("/") and not text.startswith("//") and "\n" not in text.strip():
-            follow(chat, text)
+            run_slash_command(chat, text)
         else:
             chat.take_turn(text.removeprefix("/") if text.startswith("//") else text)
     except KeyboardInterrupt:
-        if not chat.face.is_interactive:
+        if not chat.output.is_interactive:
             raise
-        chat.face.stopped()
+        chat.output.stopped()
     except SessionLogError as error:
         chat.fail(str(error))
 
 
 @contextmanager
-def _ending_tidily() -> Iterator[None]:
-    """Save and end when the process is told to end, or its terminal has gone."""
+def _terminated_by_signals() -> Iterator[None]:
+    """Raise Terminated on SIGTERM and SIGHUP, so that the session is ended in its log."""
 
     def leave(number: int, _: object) -> NoReturn:
-        raise ToldToEnd(128 + number)
+        raise Terminated(128 + number)
 
     known = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     before: dict[Any, Any] = {number: signal.signal(number, leave) for number in known}

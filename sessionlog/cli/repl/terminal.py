@@ -1,7 +1,7 @@
-"""The face for a person at a terminal: who answers, the answer as it comes, tools on a line each, what it took.
+"""The output for a person at a terminal: the speaker, the streamed answer, a line per tool call, tokens and cost.
 
-A tool's line is begun when it is called and finished on the same row when it has returned, if nothing else was written
-meanwhile and the terminal can go back to a row's begin.
+A tool's line is written when it is called, and rewritten with the outcome when it returns, if nothing else was written
+in between and the terminal supports carriage returns.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from sessionlog.cli.repl.faces import TYPED, Rows, write
+from sessionlog.cli.repl.outputs import RESUME_FACT, Rows, write
 from sessionlog.conversation.turns.pieces import Response, ToolReturned
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.render import chat
@@ -20,14 +20,14 @@ from sessionlog.render.replay.lines import Line, View
 from sessionlog.render.replay.paint import Paint
 from sessionlog.render.times import home_path
 
-HINT = "/help says what there is · Ctrl-C stops an answer · Ctrl-D leaves"
+HINT = "/help lists the commands · Ctrl-C stops an answer · Ctrl-D leaves"
 
 
-class TerminalFace:
-    """Tells a chat on the terminal that stdout is.
+class TerminalOutput:
+    """Shows a chat on the terminal that stdout is.
 
     Attributes:
-        is_coloured: The terminal shows colours, and the person wants them.
+        is_coloured: The terminal shows colours, and the user has not turned them off.
     """
 
     is_interactive = True
@@ -40,85 +40,85 @@ class TerminalFace:
         self._goes_back = not console.is_dumb_terminal
         self._paint = Paint(color_system=system, encoding=getattr(sys.stdout, "encoding", None) or "utf-8")
         self._home, self._hint = home, HINT
-        self._begun: str | None = None  # the call whose line stands on the row at hand
+        self._open_call: str | None = None  # id of the call whose line is on the cursor's row
         self._flow = Flow(self._width)
         self._is_empty = True
 
     def opened(self, session_id: str, _path: str, agent: str, model: str) -> None:
-        """Draw the head."""
+        """Show the session's head."""
         self._lines(chat.opening(self._view, session_id, agent, model))
-        self._lines(chat.mark(self._view, self._hint, sign=""))
-        self._hint = ""  # a fork has a head, too
+        self._lines(chat.remark(self._view, self._hint, sign=""))
+        self._hint = ""  # shown once, not for a fork
         write(sys.stdout, "\n")
 
-    def before(self, messages: Sequence[Message], speaker: str) -> None:
-        """Show the last turn, as it was."""
+    def last_turn(self, messages: Sequence[Message], speaker: str) -> None:
+        """Show the last turn as it was shown before."""
         view, last = self._view, ""
         returned = {message.tool_call_id for message in messages if message.role == "tool"}
         for message in messages:
             if message.role == "user":
-                self._lines(chat.asked(view, message.text))
+                self._lines(chat.earlier_prompt(view, message.text))
                 write(sys.stdout, "\n")
             elif message.role == "assistant":
                 if last not in {"assistant", "tool"}:
                     self._lines([chat.speaker(view, speaker)])
-                self._lines(chat.answered(view, message.text))
+                self._lines(chat.earlier_answer(view, message.text))
                 for request in message.tool_calls:
                     figures = [] if request.id in returned else [chat.NO_RESULT]
                     self._lines(chat.tool_line(view, request.name, request.arguments, figures))
             if message.partial:
-                self._lines(chat.mark(view, message.partial, "unfinished", "◌"))
+                self._lines(chat.remark(view, message.partial, "unfinished", "◌"))
             last = message.role
         if messages:
             write(sys.stdout, "\n")
 
-    def asking(self, speaker: str) -> None:
-        """Say who answers, so that it can be seen that somebody was asked."""
+    def turn_started(self, speaker: str) -> None:
+        """Show who will answer, as a sign that the request was sent."""
         self._flow = Flow(self._width)
         self._is_empty = True
         write(sys.stdout, "\n")
         self._lines([chat.speaker(self._view, speaker)])
 
     def text(self, text: str) -> None:
-        """Let it flow."""
-        self._leave_tool()
+        """Write the next piece of the answer, wrapped."""
+        self._end_tool_row()
         self._is_empty = self._is_empty and not text.strip()
         write(sys.stdout, self._flow.feed(text))
 
-    def called(self, request: ToolRequest) -> None:
-        """Begin the tool's line."""
+    def tool_called(self, request: ToolRequest) -> None:
+        """Write the tool's line."""
         self._end()
         [line] = chat.tool_line(self._view, request.name, request.arguments)
         write(sys.stdout, self._paint(line) + ("" if self._goes_back else "\n"))
-        self._begun = request.id if self._goes_back else None
+        self._open_call = request.id if self._goes_back else None
         self._is_empty = False
 
-    def returned(self, piece: ToolReturned) -> None:
-        """Finish the tool's line, or say below what became of it."""
+    def tool_returned(self, piece: ToolReturned) -> None:
+        """Rewrite the tool's line with its outcome, or write the outcome below."""
         view, request = self._view, piece.request
         figures = chat.outcome(view, piece.error, piece.duration_ms, piece.message.text)
-        if self._begun == request.id:
+        if self._open_call == request.id:
             write(sys.stdout, "\r")
-            self._begun = None
+            self._open_call = None
             self._lines(chat.tool_line(view, request.name, request.arguments, figures))
             return
         self._end()
         self._lines(chat.tool_below(view, figures, request.name))
 
     def done(self, response: Response) -> None:
-        """Say what it took, and what was cut."""
+        """Show tokens, cost and time, and what truncation dropped."""
         self._end()
         view, cut = self._view, response.truncation
         if self._is_empty:
-            self._lines(chat.mark(view, "(no text)", sign=""))
+            self._lines(chat.remark(view, "(no text)", sign=""))
         if response.status != "success":
-            self._lines(chat.mark(view, f"{response.status}; what was said is kept", "unfinished", "◌"))
+            self._lines(chat.remark(view, f"{response.status}; the partial answer is kept", "unfinished", "◌"))
         if cut:
-            said = f"{int(cut)} older messages left out: ~{cut.tokens_before:,} → ~{cut.tokens_after:,} tokens"
-            self._lines(chat.mark(view, said))
+            text = f"{int(cut)} older messages left out: ~{cut.tokens_before:,} → ~{cut.tokens_after:,} tokens"
+            self._lines(chat.remark(view, text))
         if cut is not None and cut.is_over_budget:
             over = "the history is over its budget: nothing more can be left out"
-            self._lines(chat.mark(view, over, "unfinished", "!"))
+            self._lines(chat.remark(view, over, "unfinished", "!"))
         figures = chat.turn_figures(
             view, duration_ms=response.duration_ms, usage=response.usage, cost_usd=response.cost_usd,
             partial=response.usage_is_partial,
@@ -127,33 +127,33 @@ class TerminalFace:
         write(sys.stdout, "\n")
 
     def stopped(self) -> None:
-        """Say that what was said is kept."""
+        """Show that the turn was stopped."""
         self._end()
         write(sys.stdout, "\r" if self._goes_back else "")  # over the terminal's own ^C
-        self._lines(chat.mark(self._view, "stopped; what was said is kept", "unfinished", "◌"))
+        self._lines(chat.remark(self._view, "stopped; the partial answer is kept", "unfinished", "◌"))
         write(sys.stdout, "\n")
 
     def failed(self, text: str) -> None:
-        """Say why."""
+        """Show the error."""
         self._end()
-        self._lines(chat.said_wrong(self._view, text))
+        self._lines(chat.turn_error(self._view, text))
         write(sys.stdout, "\n")
 
-    def say(self, text: str) -> None:
-        """Say it, and what comes next has room."""
+    def note(self, text: str) -> None:
+        """Show the message and an empty line."""
         self._end()
-        self._lines(chat.mark(self._view, text))
+        self._lines(chat.remark(self._view, text))
         write(sys.stdout, "\n")
 
     def facts(self, _title: str, rows: Rows) -> None:
-        """Two columns; what is to be typed stands below, as it is and in one piece, so that it can be copied."""
-        shown = [(name, "type" if name == TYPED else home_path(text, self._home)) for name, text in rows]
+        """Show two columns, and below them the command to resume, unwrapped, so that it can be copied."""
+        shown = [(name, "type" if name == RESUME_FACT else home_path(text, self._home)) for name, text in rows]
         self._lines(chat.facts(self._view, shown))
-        write(sys.stdout, "".join(f"{terminal(text)}\n" for name, text in rows if name == TYPED))
+        write(sys.stdout, "".join(f"{terminal(text)}\n" for name, text in rows if name == RESUME_FACT))
         write(sys.stdout, "\n")
 
     def report(self, _name: str, command: Callable[[], None]) -> None:
-        """It prints to this terminal."""
+        """Run the command, which prints to the terminal."""
         write(sys.stdout, "\n")
         command()
         write(sys.stdout, "\n")
@@ -164,18 +164,18 @@ class TerminalFace:
 
     @property
     def _view(self) -> View:
-        """As wide as the terminal is now."""
+        """The view for the terminal's present width."""
         return View(width=make_console().width, exact=False)
 
     def _lines(self, lines: Iterable[Line]) -> None:
         write(sys.stdout, "".join(f"{self._paint(line)}\n" for line in lines))
 
     def _end(self) -> None:
-        self._leave_tool()
+        self._end_tool_row()
         write(sys.stdout, self._flow.end())
 
-    def _leave_tool(self) -> None:
-        """Something else is told before the tool has returned."""
-        if self._begun is not None:
-            self._begun = None
+    def _end_tool_row(self) -> None:
+        """End the row of a tool that has not returned, as other text follows."""
+        if self._open_call is not None:
+            self._open_call = None
             write(sys.stdout, "\n")

@@ -14,7 +14,7 @@ import pytest
 
 from sessionlog.cli import main
 from sessionlog.cli.repl.chat import Chat
-from sessionlog.cli.repl.faces import PlainFace
+from sessionlog.cli.repl.outputs import PlainOutput
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.turns.pieces import Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
@@ -115,11 +115,16 @@ def chat(home, sessions):
     """A chat with the scripted agent, told as to a pipe."""
     made = []
 
-    def begin(face=None, agent=None):
+    def begin(output=None, agent=None):
         agent = agent or Agent(answer, system="Be brief.", tools=[look], model="m-1")
         logger = SessionLogger(sessions, metadata={"agent": "desk:agent"})
         made.append(
-            Chat(session=agent.session(logger=logger), name="desk:agent", path=logger.path, face=face or PlainFace())
+            Chat(
+                session=agent.session(logger=logger),
+                name="desk:agent",
+                path=logger.path,
+                output=output or PlainOutput(),
+            )
         )
         made[-1].open()
         return made[-1]

@@ -6,13 +6,13 @@ import stat
 import pytest
 
 from sessionlog.cli.repl import history
-from sessionlog.cli.repl.history import KEPT, TypedBefore
+from sessionlog.cli.repl.history import MAX_TEXTS, InputHistory
 
 
 @pytest.fixture
 def typed(tmp_path):
     """A file in a state home of its own."""
-    return TypedBefore({"XDG_STATE_HOME": str(tmp_path / "state")})
+    return InputHistory({"XDG_STATE_HOME": str(tmp_path / "state")})
 
 
 def test_texts_come_back_in_their_order(typed):
@@ -40,16 +40,16 @@ def test_secrets_are_taken_out(typed):
 
 def test_the_newest_are_kept(typed, monkeypatch):
     """A file that has grown long is cut, and stays private."""
-    for number in range(KEPT + 20):
-        typed.add(f"text {number}") if number in {0, KEPT} else None
+    for number in range(MAX_TEXTS + 20):
+        typed.add(f"text {number}") if number in {0, MAX_TEXTS} else None
     with open(typed.path, "ab") as file:
-        file.writelines(f'"{number}"\n'.encode() for number in range(KEPT + 5))
+        file.writelines(f'"{number}"\n'.encode() for number in range(MAX_TEXTS + 5))
     assert typed.texts()[0] == "5"
     monkeypatch.setattr(history, "_FULL", 1000)
     typed.add("last")
     monkeypatch.undo()
     with open(typed.path, "rb") as file:
-        assert len(file.read().splitlines()) <= KEPT + 1
+        assert len(file.read().splitlines()) <= MAX_TEXTS + 1
     assert typed.texts()[-1] == "last"
     assert stat.S_IMODE(os.stat(typed.path).st_mode) == 0o600
 
@@ -66,6 +66,6 @@ def test_odd_lines_are_passed_over(typed):
 def test_a_file_that_cannot_be_had_is_none(tmp_path):
     """Nothing is raised for a convenience."""
     (tmp_path / "sessionlog").write_text("a file where a folder should be")
-    typed = TypedBefore({"XDG_STATE_HOME": str(tmp_path)})
+    typed = InputHistory({"XDG_STATE_HOME": str(tmp_path)})
     typed.add("one")
     assert typed.texts() == []

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sessionlog.cli.output import Leave
+from sessionlog.cli.output import Exit
 from sessionlog.cli.repl.loading import absolute, load_agent, on_path
 from sessionlog.conversation.agent import Agent
 
@@ -50,7 +50,7 @@ def load(name, **options):
 
 def refusal(name, capsys, **options):
     """What is said of a name that cannot be loaded."""
-    with pytest.raises(Leave) as caught:
+    with pytest.raises(Exit) as caught:
         load(name, **options)
     assert caught.value.code == 2
     out, err = capsys.readouterr()
@@ -149,7 +149,7 @@ def test_a_module_that_cannot_be_imported(module, capsys, code, says, spelling):
     err = refusal(spelling, capsys)
     assert says in err
     assert "SystemExit" in code or "desk_e.py:" in err
-    assert "import no" in code or "SystemExit" in code or "` shows the whole of it" in err
+    assert "import no" in code or "SystemExit" in code or "` shows the traceback" in err
     assert "desk_e" not in sys.modules
 
 

@@ -8,9 +8,9 @@ from contextlib import nullcontext
 import pytest
 
 from sessionlog import read_events
-from sessionlog.cli.output import Leave
-from sessionlog.cli.repl.faces import PlainFace
-from sessionlog.cli.repl.loop import talk
+from sessionlog.cli.output import Exit
+from sessionlog.cli.repl.loop import run_chat
+from sessionlog.cli.repl.outputs import PlainOutput
 from sessionlog.conversation.agent import Agent
 from sessionlog.conversation.session import Session
 
@@ -35,7 +35,7 @@ class Script:
         self.closed = True
 
 
-class Personal(PlainFace):
+class Personal(PlainOutput):
     """A person who is told as a pipe is."""
 
     is_interactive = True
@@ -49,7 +49,7 @@ def ends_of(chat):
 def test_each_line_is_a_turn(chat, capsys):
     """Blank ones are none; the session has ended well."""
     talking, lines = chat(), Script("one", "", "  ", "two")
-    talk(talking, lines)
+    run_chat(talking, lines)
     assert capsys.readouterr().out == "I heard 'one'.\nI heard 'two'.\n"
     assert ends_of(talking) == ["success"]
     assert lines.closed
@@ -57,7 +57,7 @@ def test_each_line_is_a_turn(chat, capsys):
 
 def test_a_text_may_begin_with_a_slash(chat, capsys):
     """Typed twice; and one that has a slash further on is a text anyway."""
-    talk(chat(), Script("//etc/hosts", "a /quit", "///", " /quit"))
+    run_chat(chat(), Script("//etc/hosts", "a /quit", "///", " /quit"))
     assert capsys.readouterr().out.splitlines() == [
         "I heard '/etc/hosts'.", "I heard 'a /quit'.", "I heard '//'.", "I heard ' /quit'.",
     ]  # fmt: skip
@@ -66,31 +66,31 @@ def test_a_text_may_begin_with_a_slash(chat, capsys):
 def test_quit_ends_it(chat):
     """What stands behind it is not read."""
     lines = Script("/quit", "one")
-    talk(chat(), lines)
+    run_chat(chat(), lines)
     assert lines.lines == ["one"]
 
 
 def test_a_failed_turn_makes_the_exit_code_1(chat, capsys):
     """For scripts; the lines after it are turns all the same."""
     talking = chat()
-    with pytest.raises(Leave) as caught:
-        talk(talking, Script("fail now", "one"))
+    with pytest.raises(Exit) as caught:
+        run_chat(talking, Script("fail now", "one"))
     assert caught.value.code == 1
     out, err = capsys.readouterr()
     assert out == "I would \nI heard 'one'.\n"
-    assert r"the agent failed: ValueError: no such thing\x1b[2J; what was said is kept" in err
+    assert r"the agent failed: ValueError: no such thing\x1b[2J; the partial answer is kept" in err
     assert talking.session.history()[1].partial == "failed"
 
 
 def test_a_person_has_seen_it_fail(chat):
     """And leaves with 0."""
-    talk(chat(Personal()), Script("fail now"))
+    run_chat(chat(Personal()), Script("fail now"))
 
 
 def test_an_answer_that_a_person_stops_is_kept(chat):
     """The chat goes on, and the session has not ended by it."""
     talking = chat(Personal())
-    talk(talking, Script("stop here", "one"))
+    run_chat(talking, Script("stop here", "one"))
     history = talking.session.history()
     assert [message.partial for message in history] == [None, "cancelled", None, None]
     assert history[1].text == "one two "
@@ -100,29 +100,29 @@ def test_an_answer_that_a_person_stops_is_kept(chat):
 def test_leaving_after_an_answer_that_was_stopped_is_a_success(chat):
     """The answer was stopped, and not the session; also when a fork takes its place."""
     talking = chat(Personal())
-    talk(talking, Script("stop here"))
+    run_chat(talking, Script("stop here"))
     assert ends_of(talking) == ["success"]
     talking = chat(Personal())
     path = talking.path
-    talk(talking, Script("stop here", "/fork", "/quit"))
+    run_chat(talking, Script("stop here", "/fork", "/quit"))
     assert [event.data["status"] for event in read_events(path) if event.type == "session.end"] == ["success"]
 
 
-@pytest.mark.parametrize("face", [Personal, PlainFace])
-def test_an_agent_that_ends_the_program_does_not_end_the_chat(chat, capsys, face):
+@pytest.mark.parametrize("output", [Personal, PlainOutput])
+def test_an_agent_that_ends_the_program_does_not_end_the_chat(chat, capsys, output):
     """It is a turn that failed: it is said what it did, and a script goes on to its exit code 1."""
-    talking = chat(face())
-    with pytest.raises(Leave) if face is PlainFace else nullcontext():
-        talk(talking, Script("exit now", "one"))
+    talking = chat(output())
+    with pytest.raises(Exit) if output is PlainOutput else nullcontext():
+        run_chat(talking, Script("exit now", "one"))
     out, err = capsys.readouterr()
     assert out == "I would \nI heard 'one'.\n"
-    assert "the agent or a tool tried to end the program (sys.exit: 3); what was said is kept" in err
+    assert "the agent or a tool tried to end the program (sys.exit: 3); the partial answer is kept" in err
     assert len(ends_of(talking)) == 1
 
 
 def test_a_text_of_several_lines_is_no_command(chat, capsys):
     """Whatever it begins with: it was pasted."""
-    talk(chat(), Script("/quit\nand more"))
+    run_chat(chat(), Script("/quit\nand more"))
     assert capsys.readouterr().out == "I heard '/quit\\nand more'.\n"
 
 
@@ -130,7 +130,7 @@ def test_a_script_that_is_stopped_ends(chat):
     """As Ctrl-C does with any program: what was said is kept, and the session is cancelled."""
     talking, lines = chat(), Script("stop here", "one")
     with pytest.raises(KeyboardInterrupt):
-        talk(talking, lines)
+        run_chat(talking, lines)
     assert talking.session.history()[1].partial == "cancelled"
     assert ends_of(talking) == ["cancelled"]
     assert lines.closed
@@ -139,40 +139,40 @@ def test_a_script_that_is_stopped_ends(chat):
 def test_ctrl_c_at_the_prompt(chat, capsys):
     """It is said how to leave, but not to who has typed half a line; a script ends."""
     lines = Script(KeyboardInterrupt(), "one")
-    talk(chat(Personal()), lines)
+    run_chat(chat(Personal()), lines)
     assert "Ctrl-D or /quit leaves" in capsys.readouterr().err
     lines = Script(KeyboardInterrupt())
     lines.is_empty = False
-    talk(chat(Personal()), lines)
+    run_chat(chat(Personal()), lines)
     assert "leaves" not in capsys.readouterr().err
     with pytest.raises(KeyboardInterrupt):
-        talk(chat(), Script(KeyboardInterrupt()))
+        run_chat(chat(), Script(KeyboardInterrupt()))
 
 
 def test_ctrl_c_while_something_is_told(chat, monkeypatch):
     """Also between two pieces the answer is kept as one that was stopped."""
     talking = chat(Personal())
-    monkeypatch.setattr(talking.face, "text", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-    talk(talking, Script("one"))
+    monkeypatch.setattr(talking.output, "text", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    run_chat(talking, Script("one"))
     assert talking.session.history()[1].partial == "cancelled"
 
 
 def test_ctrl_c_in_a_command(chat, monkeypatch):
     """The chat goes on."""
     talking = chat(Personal())
-    monkeypatch.setattr(talking.face, "facts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(talking.output, "facts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     lines = Script("/help", "one")
     monkeypatch.setattr("sessionlog.cli.repl.chat.Chat.is_recorded", False)
-    talk(talking, lines)
+    run_chat(talking, lines)
     assert len(talking.session.history()) == 2
 
 
 def test_a_pipe_that_is_gone(chat, monkeypatch):
     """What was shown is kept, and the session has ended."""
     talking = chat()
-    monkeypatch.setattr(talking.face, "text", lambda _: (_ for _ in ()).throw(BrokenPipeError))
+    monkeypatch.setattr(talking.output, "text", lambda _: (_ for _ in ()).throw(BrokenPipeError))
     with pytest.raises(BrokenPipeError):
-        talk(talking, Script("one"))
+        run_chat(talking, Script("one"))
     assert talking.session.history()[1].partial == "interrupted"
     assert ends_of(talking) == ["error"]
 
@@ -180,14 +180,14 @@ def test_a_pipe_that_is_gone(chat, monkeypatch):
 def test_signals_are_given_back(chat):
     """Whoever had them before."""
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
-    talk(chat(), Script("one"))
+    run_chat(chat(), Script("one"))
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)] == before
 
 
 def test_nothing_said_leaves_nothing(chat, capsys):
     """No log is made of a chat in which nobody spoke."""
     talking = chat(Personal())
-    talk(talking, Script())
+    run_chat(talking, Script())
     assert not talking.is_recorded
     assert "--resume" not in capsys.readouterr().err
 
@@ -199,8 +199,8 @@ def test_a_turn_that_is_not_recorded_is_said(chat, capsys):
     os.makedirs(os.path.dirname(folder))
     with open(folder, "wb"):
         pass  # where the folder should be
-    with pytest.raises(Leave):
-        talk(talking, Script("one", "two"))
+    with pytest.raises(Exit):
+        run_chat(talking, Script("one", "two"))
     out, err = capsys.readouterr()
     assert out == "I heard 'one'.\nI heard 'two'.\n"
     assert err.count("\nsessionlog: this turn is not recorded: ") == 2
@@ -211,10 +211,10 @@ def test_a_log_that_somebody_else_goes_on_with(chat, capsys):
     talking = chat(Personal())
     talking.take_turn("one")
     Session.resume(talking.path, Agent(lambda _: "elsewhere")).run("there")
-    talk(talking, Script("two", "/fork", "three"))
+    run_chat(talking, Script("two", "/fork", "three"))
     out, err = capsys.readouterr()
     assert out == "I heard 'one'.\nI heard 'three'.\n"
-    assert "somebody else goes on with this session: /fork goes on" in err
+    assert "another process has continued this session: /fork continues" in err
     assert "Session.resume" not in err
     assert "not recorded" not in err
 
@@ -222,9 +222,9 @@ def test_a_log_that_somebody_else_goes_on_with(chat, capsys):
 def test_leaving_says_how_to_go_on(chat, capsys):
     """To a person."""
     talking = chat(Personal())
-    talk(talking, Script("one"))
+    run_chat(talking, Script("one"))
     assert f"sessionlog chat desk:agent --resume {talking.session.session_id}" in capsys.readouterr().err
-    talk(chat(), Script("one"))
+    run_chat(chat(), Script("one"))
     assert "--resume" not in capsys.readouterr().err
 
 

@@ -124,7 +124,7 @@ def test_another_kind_of_agent(piped, desk, code, says):
     ("arguments", "says"),
     [
         ((), "which agent? name it as module:agent or path/to/file.py:agent"),
-        (("desk",), "'desk' does not say which agent"),
+        (("desk",), "'desk' does not name an agent"),
         (("desk:agent", "--resume", "x", "--system", "y"), "choose only one of --resume and --system"),
         (("desk:agent", "--model", "m-2"), "which has its own"),
     ],

@@ -1,7 +1,4 @@
-"""Where the lines of a chat come from: a person at a terminal, who can edit them, or a pipe.
-
-A reader gives one text at a time and raises EOFError at the end; Ctrl-C is KeyboardInterrupt.
-"""
+"""The input of a chat: a person at a terminal, with line editing, or a pipe."""
 
 from __future__ import annotations
 
@@ -12,15 +9,15 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Protocol
 
-from sessionlog.cli.repl.history import TypedBefore
+from sessionlog.cli.repl.history import InputHistory
 from sessionlog.render.chat import prompt
 
 
-class Lines(Protocol):
-    """Gives what is said, text by text.
+class Input(Protocol):
+    """Yields the user's texts, one at a time.
 
     Attributes:
-        is_empty: Nothing was typed when Ctrl-C came.
+        is_empty: Nothing was typed when Ctrl-C was pressed.
     """
 
     is_empty: bool
@@ -34,14 +31,14 @@ class Lines(Protocol):
         """
 
     def close(self) -> None:
-        """Give back what was taken."""
+        """Release readline."""
 
 
-class TypedLines:
-    """Lines of a person, with readline where Python has it. A line that ends with a backslash goes on in the next."""
+class TerminalInput:
+    """A person's lines, edited with readline if Python has it. A line that ends with a backslash continues below."""
 
-    def __init__(self, typed: TypedBefore, words: Sequence[str], *, coloured: bool) -> None:
-        self._typed, self._words = typed, sorted(words)
+    def __init__(self, history: InputHistory, commands: Sequence[str], *, coloured: bool) -> None:
+        self._history, self._commands = history, sorted(commands)
         self._readline = _readline()
         self._coloured = coloured
         self._last: str | None = None
@@ -50,7 +47,7 @@ class TypedLines:
             self._prepare(self._readline)
 
     def read(self) -> str:
-        """Ask for a text."""
+        """Prompt for a text and return it."""
         self.is_empty = True
         lines: list[str] = []
         while True:
@@ -63,36 +60,36 @@ class TypedLines:
             if not lines[-1].endswith("\\"):
                 break
             lines[-1] = lines[-1][:-1]
-        text = sound("\n".join(lines))
+        text = valid_unicode("\n".join(lines))
         self._remember(text)
         return text
 
     def close(self) -> None:
-        """Complete nothing any more."""
+        """Remove the completer."""
         if self._readline is not None:
             self._readline.set_completer(None)
 
     def complete(self, text: str, state: int) -> str | None:
-        """Return one of the commands that begin with what was typed; readline asks until there is none."""
+        """Return the command number `state` that begins with `text`; None ends readline's list."""
         assert self._readline is not None
-        at_begin = self._readline.get_begidx() == 0
-        found = [word for word in self._words if word.startswith(text)] if at_begin and text.startswith("/") else []
+        is_command = self._readline.get_begidx() == 0 and text.startswith("/")
+        found = [name for name in self._commands if name.startswith(text)] if is_command else []
         return f"{found[state]} " if state < len(found) else None
 
     def _line(self, *, first: bool) -> str:
-        coloured, unicode = self._coloured, _speaks_unicode()
+        coloured, unicode = self._coloured, _supports_unicode()
         try:
             return input(prompt(first=first, coloured=coloured, unicode=unicode, edited=self._readline is not None))
         except (KeyboardInterrupt, EOFError):
             self.is_empty = first and (self._readline is None or not self._readline.get_line_buffer())
-            sys.stdout.write("\n")  # the prompt's row is left
+            sys.stdout.write("\n")  # leave the prompt's row
             raise
 
     def _remember(self, text: str) -> None:
         if not text.strip() or text == self._last:
             return
         self._last = text
-        self._typed.add(text)
+        self._history.add(text)
         if self._readline is not None:
             self._readline.add_history(text)
 
@@ -102,16 +99,16 @@ class TypedLines:
         readline.set_completer(self.complete)
         old = "libedit" in (readline.__doc__ or "")  # macOS
         readline.parse_and_bind("bind ^I rl_complete" if old else "tab: complete")
-        if not old:  # a text of several lines that is pasted is one text; Python switches that off
+        if not old:  # a pasted text of several lines is one text; Python turns that off
             readline.parse_and_bind("set enable-bracketed-paste on")
         readline.clear_history()
-        for text in self._typed.texts():
+        for text in self._history.texts():
             readline.add_history(text)
             self._last = text
 
 
-class PipedLines:
-    """Lines of a pipe or a file, each as it is."""
+class PipedInput:
+    """The lines of a pipe or a file."""
 
     def __init__(self) -> None:
         stream = sys.stdin
@@ -125,26 +122,26 @@ class PipedLines:
         line = self._stream.readline() if self._stream is not None else ""
         if not line:
             raise EOFError
-        return sound(line.rstrip("\r\n"))
+        return valid_unicode(line.rstrip("\r\n"))
 
     def close(self) -> None:
-        """Nothing was taken."""
+        """Do nothing."""
 
 
-def sound(text: str) -> str:
-    """Return a text that any encoder takes: what was typed in no known encoding becomes a sign."""
+def valid_unicode(text: str) -> str:
+    """Return a text with undecodable bytes (lone surrogates) replaced by U+FFFD, so that any encoder accepts it."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if not text.isascii() else text
 
 
 def _readline() -> ModuleType | None:
     try:
-        import readline  # noqa: PLC0415 - it takes hold of the terminal, which a pipe has not
+        import readline  # noqa: PLC0415 - importing it configures the terminal, which a pipe does not have
     except ImportError:
         return None
     return readline
 
 
-def _speaks_unicode() -> bool:
-    """Whether both the stream and the editor of lines, which goes by the locale, can show our signs."""
+def _supports_unicode() -> bool:
+    """Whether both stdout and readline, which uses the locale's encoding, can show the prompt's symbols."""
     encodings = (getattr(sys.stdout, "encoding", None) or "", locale.getencoding())
     return all(encoding.lower().replace("-", "") == "utf8" for encoding in encodings)

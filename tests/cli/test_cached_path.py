@@ -1,4 +1,4 @@
-"""The warm way gives the whole way's answer to the byte, imports next to nothing, and declines what it cannot do."""
+"""The cached path gives the full path's answer to the byte, imports next to nothing, and declines what it cannot do."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sessionlog.cli import hot, warm
+from sessionlog.cli import cached_path, fast_path
 from sessionlog.cli.options import COMMANDS, settings_of
 from sessionlog.sources.registry import OURS
 
@@ -14,12 +14,12 @@ LONG_AGO = 1_700_000_000
 ALLOWED = {
     "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.columns", "sessionlog.analytics.conditions",
     "sessionlog.analytics.row_order", "sessionlog.analytics.usage_columns", "sessionlog.analytics.usage_sums",
-    "sessionlog.cli", "sessionlog.cli.hot", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.warm",
+    "sessionlog.cli", "sessionlog.cli.fast_path", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.cached_path",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",
     "sessionlog.ledger.schema", "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places",
     "__future__", "_json", "_sqlite3", "gc", "time",
 }  # fmt: skip
-"""All that a warm report may load beyond what Python itself has loaded. Every module of ours costs 0.1 ms."""
+"""All that a cached report may load beyond what Python itself has loaded. Every module of ours costs 0.1 ms."""
 
 
 def settle(folder):
@@ -45,7 +45,7 @@ def both(cli, monkeypatch, *words):
     """What both ways leave behind."""
     short = cli("usage", "--json", *words)
     with monkeypatch.context() as patch:
-        patch.setattr(warm, "answer", lambda *_: False)
+        patch.setattr(cached_path, "answer", lambda *_: False)
         return short, cli("usage", "--json", *words)
 
 
@@ -59,7 +59,7 @@ ANSWERED = [
 
 
 @pytest.mark.parametrize("words", ANSWERED, ids=" ".join)
-def test_the_answer_is_that_of_the_whole_way(warmed, cli, monkeypatch, taken, words):
+def test_the_answer_is_that_of_the_full_path(warmed, cli, monkeypatch, taken, words):
     """Stdout, stderr and exit code."""
     short, whole = both(cli, monkeypatch, *words)
     assert taken == [True]
@@ -77,7 +77,7 @@ DECLINED = [
 
 @pytest.mark.parametrize("words", DECLINED, ids=" ".join)
 def test_what_it_cannot_do_it_declines(warmed, cli, monkeypatch, taken, words):
-    """Then the whole way answers, or says what is wrong."""
+    """Then the full path answers, or names the mistake."""
     short, whole = both(cli, monkeypatch, *words)
     assert taken == [False]
     assert short == whole
@@ -90,15 +90,15 @@ def test_every_setting_is_known_to_one_of_the_two_lists():
     assert tried == {*options.values()} - {"paths", "ledger", "as_json", "as_csv", "as_markdown"}
 
 
-def test_only_json_has_a_warm_way(warmed, taken, cli):
-    """Tables, CSV and Markdown go the whole way."""
+def test_only_json_has_a_cached_path(warmed, taken, cli):
+    """Tables, CSV and Markdown take the full path."""
     for words in ([], ["--csv"], ["--markdown"]):
         cli("usage", *words)
     assert taken == [False, False, False]
 
 
 def test_another_ledger_is_asked(warmed, cli, monkeypatch, taken, tmp_path):
-    """`--ledger` and `$SESSIONLOG_LEDGER` name it; it is not made by the warm way."""
+    """`--ledger` and `$SESSIONLOG_LEDGER` name it; it is not made by the cached path."""
     path = tmp_path / "book.sqlite"
     first = cli("usage", "--json", "--ledger", path)
     short, whole = both(cli, monkeypatch, "--ledger", path)
@@ -156,7 +156,7 @@ def _no_ledger(sessions, record):
     "change", [_new_log, _lost_log, _config, _open_ledger, _broken_ledger, _no_ledger],
     ids=lambda change: change.__name__,
 )  # fmt: skip
-def test_after_a_change_the_whole_way_is_gone(warmed, cli, monkeypatch, taken, record, change):
+def test_after_a_change_the_full_path_is_gone(warmed, cli, monkeypatch, taken, record, change):
     """Nothing that is older than the logs is shown."""
     change(warmed, record)
     short, whole = both(cli, monkeypatch)
@@ -198,7 +198,7 @@ _ANSWER = b'{"session_id":"s-first","seq":90,"type":"llm.response","ts":"2026-11
 
 
 def test_damage_is_named(sessions, home, cli, monkeypatch, taken):
-    """As the whole way names it."""
+    """As the full path names it."""
     with open(sessions / "s-first.jsonl", "ab") as log:
         log.write(b'{"no json\n')
     settle(home / ".local/state")
@@ -210,7 +210,7 @@ def test_damage_is_named(sessions, home, cli, monkeypatch, taken):
     assert "s-first.jsonl" in short.err
 
 
-def test_a_warm_report_imports_next_to_nothing(warmed):
+def test_a_cached_report_imports_next_to_nothing(warmed):
     """In a fresh interpreter: no parser, no dates, no data classes, and of our own only what it needs."""
     code = (
         "import sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
@@ -297,8 +297,8 @@ def test_without_news_the_report_is_that_of_a_scan(warmed, cli, words):
 
 
 @pytest.mark.usefixtures("home")  # where nobody has a ledger
-def test_a_question_without_a_warm_way_is_declined():
+def test_a_question_without_a_cached_path_is_declined():
     """There is none but usage's now."""
     for command in set(COMMANDS) - {"usage"}:
-        assert not warm.answer(command, settings_of(command, {"as_json": True}))
-    assert hot.parse(["usage", "--json"])["as_json"]
+        assert not cached_path.answer(command, settings_of(command, {"as_json": True}))
+    assert fast_path.parse(["usage", "--json"])["as_json"]

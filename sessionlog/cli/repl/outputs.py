@@ -1,6 +1,6 @@
-"""How a chat is told: to a pipe, whose stdout is what was answered, and to a program, in lines of JSON.
+"""The outputs of a chat: plain text for a pipe, whose stdout has the answers only, and JSON lines for a program.
 
-The face for a person is in `terminal`. Whatever a model, a tool or an error says is escaped, here or by JSON.
+The output for a person is in `terminal`. All text of models, tools and errors is escaped, here or by JSON.
 """
 
 from __future__ import annotations
@@ -22,46 +22,45 @@ from sessionlog.render.flow import Flow
 from sessionlog.render.replay.lines import View
 
 SCHEMA = "sessionlog.chat/1"
-TYPED = "go on"
-"""The name of a fact that is a command, to be typed as it is."""
+RESUME_FACT = "go on"
+"""The name of the fact that is a command; it must be shown in one piece, so that it can be copied."""
 
-_NAME = 60
-_FACT = 4_000
+_MAX_NAME, _MAX_VALUE = 60, 4_000
 
 Rows = Sequence[tuple[str, str]]
 
 
-class Face(Protocol):
-    """Tells what happens.
+class Output(Protocol):
+    """Shows the events of a chat.
 
     Attributes:
-        is_interactive: A person is there, who may stop an answer and go on.
-        wants_json: What commands report is wanted as JSON.
+        is_interactive: A person may stop an answer and continue.
+        wants_json: Reports of slash commands are wanted as JSON.
     """
 
     is_interactive: bool
     wants_json: bool
 
     def opened(self, session_id: str, path: str, agent: str, model: str, /) -> None:
-        """A session is at hand: a new one, one that goes on, or a fork."""
+        """A session was opened: a new one, a resumed one, or a fork."""
 
-    def before(self, messages: Sequence[Message], speaker: str, /) -> None:
-        """What was said last in a session that goes on."""
+    def last_turn(self, messages: Sequence[Message], speaker: str, /) -> None:
+        """The last turn of a resumed session."""
 
-    def asking(self, speaker: str, /) -> None:
-        """Somebody is asked now."""
+    def turn_started(self, speaker: str, /) -> None:
+        """A message was sent to the agent."""
 
     def text(self, text: str, /) -> None:
         """The next piece of the answer."""
 
-    def called(self, request: ToolRequest, /) -> None:
-        """A tool begins."""
+    def tool_called(self, request: ToolRequest, /) -> None:
+        """A tool call begins."""
 
-    def returned(self, piece: ToolReturned, /) -> None:
-        """A tool has ended."""
+    def tool_returned(self, piece: ToolReturned, /) -> None:
+        """A tool call has ended."""
 
     def done(self, response: Response, /) -> None:
-        """The turn is over."""
+        """The turn has ended."""
 
     def stopped(self) -> None:
         """A person has stopped the turn."""
@@ -69,45 +68,45 @@ class Face(Protocol):
     def failed(self, text: str, /) -> None:
         """A turn or a command failed."""
 
-    def say(self, text: str, /) -> None:
-        """A sentence of our own."""
+    def note(self, text: str, /) -> None:
+        """A message of sessionlog itself."""
 
     def facts(self, title: str, rows: Rows, /) -> None:
-        """Names, and what belongs to each."""
+        """Names and values."""
 
     def report(self, name: str, command: Callable[[], None], /) -> None:
-        """What a command of the program prints."""
+        """A slash command's report; `command` prints it."""
 
 
-class PlainFace:
-    """Answers on stdout, everything else beside them on stderr; no colours, and nothing is wrapped."""
+class PlainOutput:
+    """Answers on stdout, everything else on stderr; no colours, no wrapping."""
 
     is_interactive = wants_json = False
 
     def __init__(self) -> None:
-        self._out = sys.stdout  # what the agent itself prints may go elsewhere
+        self._out = sys.stdout  # what the agent prints is redirected to stderr
         self._flow = Flow(None)
 
     def opened(self, session_id: str, path: str, _agent: str, _model: str) -> None:
-        """Say where it is recorded."""
+        """Note where the session is recorded."""
         note(f"session {session_id}: {path}")
 
-    def before(self, messages: Sequence[Message], speaker: str) -> None:
-        """A pipe knows what was said."""
+    def last_turn(self, messages: Sequence[Message], speaker: str) -> None:
+        """Show nothing: stdout has new answers only."""
 
-    def asking(self, speaker: str) -> None:
-        """A pipe knows who is asked."""
+    def turn_started(self, speaker: str) -> None:
+        """Show nothing: stdout has answers only."""
 
     def text(self, text: str) -> None:
-        """Write the text, made harmless."""
+        """Write the text, escaped."""
         write(self._out, self._flow.feed(text))
 
-    def called(self, _request: ToolRequest) -> None:
-        """It is told when it has returned."""
+    def tool_called(self, _request: ToolRequest) -> None:
+        """End the answer's line; the call is shown when it returns."""
         write(self._out, self._flow.end())
 
-    def returned(self, piece: ToolReturned) -> None:
-        """Tell it in one line."""
+    def tool_returned(self, piece: ToolReturned) -> None:
+        """Show the call and its outcome in one line."""
         view = View(exact=False)
         figures = outcome(view, piece.error, piece.duration_ms, piece.message.text)
         for line in tool_line(view, piece.request.name, piece.request.arguments, figures):
@@ -122,63 +121,63 @@ class PlainFace:
         write(self._out, self._flow.end())
 
     def failed(self, text: str) -> None:
-        """Say what went wrong."""
+        """Show the error."""
         write(self._out, self._flow.end())
         note(f"sessionlog: {text}")
 
-    def say(self, text: str) -> None:
-        """Say it beside the answers."""
+    def note(self, text: str) -> None:
+        """Show it on stderr."""
         note(text)
 
     def facts(self, _title: str, rows: Rows) -> None:
-        """Say one in each line."""
+        """Show one per line."""
         width = max((len(name) for name, _ in rows), default=0)
         for name, text in rows:
-            note(f"{one_line(name, _NAME):<{width}}  {one_line(text, _FACT)}")
+            note(f"{one_line(name, _MAX_NAME):<{width}}  {one_line(text, _MAX_VALUE)}")
 
     def report(self, _name: str, command: Callable[[], None]) -> None:
-        """It prints to stdout, too."""
+        """Print the report to stdout."""
         with redirect_stdout(self._out):
             command()
 
 
-class JsonFace:
-    """One JSON object a line: every piece as it comes, and what else there is to say."""
+class JsonOutput:
+    """One JSON object per line for every event."""
 
     is_interactive = False
     wants_json = True
 
     def __init__(self) -> None:
-        self._out = sys.stdout  # as above
+        self._out = sys.stdout  # what the agent prints is redirected to stderr
 
     def opened(self, session_id: str, path: str, agent: str, model: str) -> None:
-        """Tell the schema first."""
+        """Write the session, with the schema of all lines."""
         known = {"agent": agent, "model": model or None}
         self._put("session", schema=SCHEMA, session_id=session_id, path=path, **known)
 
-    def before(self, messages: Sequence[Message], speaker: str) -> None:
-        """The log has it."""
+    def last_turn(self, messages: Sequence[Message], speaker: str) -> None:
+        """Write nothing: the log has the last turn."""
 
-    def asking(self, speaker: str) -> None:
-        """Nothing was said yet."""
+    def turn_started(self, speaker: str) -> None:
+        """Write nothing: the first piece follows."""
 
     def text(self, text: str) -> None:
-        """Tell the piece."""
+        """Write the piece."""
         self._put("text_delta", text=text)
 
-    def called(self, request: ToolRequest) -> None:
-        """Tell what was asked for."""
+    def tool_called(self, request: ToolRequest) -> None:
+        """Write the call."""
         self._put("tool_called", id=request.id, name=request.name, arguments=request.arguments)
 
-    def returned(self, piece: ToolReturned) -> None:
-        """Tell what the tool said."""
+    def tool_returned(self, piece: ToolReturned) -> None:
+        """Write the result."""
         self._put(
             "tool_returned", id=piece.request.id, name=piece.request.name, output=piece.message.text,
             error=piece.error, duration_ms=piece.duration_ms,
         )  # fmt: skip
 
     def done(self, response: Response) -> None:
-        """Tell what the turn came to."""
+        """Write the turn's result."""
         cut = response.truncation
         self._put(
             "done", status=response.status, text=response.text, model=response.model,
@@ -188,23 +187,23 @@ class JsonFace:
         )  # fmt: skip
 
     def stopped(self) -> None:
-        """Tell it."""
+        """Write that the turn was stopped."""
         self._put("stopped")
 
     def failed(self, text: str) -> None:
-        """Tell what went wrong."""
+        """Write the error."""
         self._put("failed", error=text)
 
-    def say(self, text: str) -> None:
-        """Tell a sentence."""
+    def note(self, text: str) -> None:
+        """Write the message."""
         self._put("note", text=text)
 
     def facts(self, title: str, rows: Rows) -> None:
-        """Tell them as one object."""
+        """Write them as one object."""
         self._put("facts", title=title, facts=dict(rows))
 
     def report(self, name: str, command: Callable[[], None]) -> None:
-        """Tell the document that it prints."""
+        """Write the document that the command prints."""
         printed = io.StringIO()
         with redirect_stdout(printed):
             command()
@@ -212,12 +211,12 @@ class JsonFace:
             self._put("report", report=name, document=json.loads(printed.getvalue()))
 
     def _put(self, kind: str, **fields: Any) -> None:
-        value = json.loads(encode_object({"type": kind, **fields}))  # whatever a tool was asked with becomes JSON
+        value = json.loads(encode_object({"type": kind, **fields}))  # a tool's arguments may be no JSON
         write(self._out, json.dumps(value).replace("\x7f", "\\u007f") + "\n")
 
 
 def write(out: TextIO, text: str) -> None:
-    """Write finished text at once: whoever reads along waits for it."""
+    """Write escaped text and flush, as the reader follows the answer live."""
     if text:
         out.write(text)
         out.flush()

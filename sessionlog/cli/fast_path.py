@@ -1,7 +1,7 @@
-"""The short way into every command: parsed here, without the 100 ms that typer takes to load.
+"""The fast path into every command: parse the command line here, without the 100 ms that typer takes to load.
 
-Only what is well formed is read, to the settings that typer would find, by the same declarations. Whatever else there
-is (help, mistakes, completion, shortened and doubled options) is declined: typer reads it then, and says what is wrong.
+It parses well-formed command lines only, by the same declarations and to the same settings as typer. It declines
+everything else (help, mistakes, completion, abbreviated and repeated options): typer parses that and reports errors.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 
-from sessionlog.cli.options import COMMANDS, FORMATS, Option, part_first, settings_of
+from sessionlog.cli.options import COMMANDS, FORMATS, Option, settings_of, subcommand_first
 
 TYPE_CHECKING = False  # typing costs a start-up 3 ms
 if TYPE_CHECKING:
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
     from typing import Any
 
 _COMPLETION = "_SESSIONLOG_COMPLETE"
-_DIGITS = 9
+_MAX_DIGITS = 9
 
 
 def run(argv: Sequence[str]) -> int | None:
-    """Run a command line and return its exit code; None if it is none for the short way."""
-    argv = part_first(argv)
+    """Run a command line and return its exit code; None if the fast path declines it."""
+    argv = subcommand_first(argv)
     settings = parse(argv)
     if settings is None:
         return None
-    from sessionlog.cli import warm  # noqa: PLC0415 - only a command that runs pays for it
+    from sessionlog.cli import cached_path  # noqa: PLC0415 - only a command that runs needs it
 
-    gc.disable()  # there is no garbage so early, and to look for it costs 1 ms
+    gc.disable()  # there is no garbage yet, and a collection costs 1 ms
     try:
-        if warm.answer(argv[0], settings):
+        if cached_path.answer(argv[0], settings):
             return 0
     finally:
         gc.enable()
-    from sessionlog.cli.functions import function_of  # noqa: PLC0415 - as above
-    from sessionlog.cli.output import ended  # noqa: PLC0415 - as above
+    from sessionlog.cli.functions import function_of  # noqa: PLC0415 - not on the cached path
+    from sessionlog.cli.output import run_command  # noqa: PLC0415 - not on the cached path
 
-    return ended(function_of(command_of(argv) or ""), **settings)
+    return run_command(function_of(command_name(argv) or ""), **settings)
 
 
-def command_of(argv: Sequence[str]) -> str | None:
-    """Return the command that a line begins with, `ledger` or `ledger sync`; None if there is none."""
+def command_name(argv: Sequence[str]) -> str | None:
+    """Return the command that a command line begins with, such as `ledger` or `ledger sync`; None if there is none."""
     names = (" ".join(argv[:length]) for length in (2, 1) if len(argv) >= length)
     return next((name for name in names if name in COMMANDS), None)
 
 
 def parse(argv: Sequence[str]) -> dict[str, Any] | None:
-    """Return the settings that a command line asks for, by name; None if it is for typer to read."""
-    command = command_of(argv)
+    """Return the settings of a command line by name; None if typer has to parse it."""
+    command = command_name(argv)
     if command is None or any(name.startswith(_COMPLETION) for name in os.environ):
         return None
     declared = COMMANDS[command]
@@ -84,16 +84,16 @@ def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | 
 
 
 def _value(option: Option, text: str) -> str | float | None:
-    """What a text means to an option; None for nothing, and for what may be wrong."""
+    """Return an option's value from its text; None if it is empty or may be invalid."""
     if option.kind == "flag" or not text:
         return None
     if option.kind == "decimal":
         plain = text.replace(".", "", 1)
-        fits = plain.isascii() and plain.isdigit() and len(text) <= _DIGITS
+        fits = plain.isascii() and plain.isdigit() and len(text) <= _MAX_DIGITS
         return float(text) if fits and (option.least is None or float(text) >= option.least) else None
     if option.kind != "number":
         return text
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
         return None
     number = int(text)
     fits = (option.least is None or number >= option.least) and (option.most is None or number <= option.most)

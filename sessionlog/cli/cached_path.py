@@ -1,8 +1,7 @@
-"""The cached path: a report as JSON, or a line, while no log is new or gone, with nothing imported beyond its needs.
+"""The cached path: answer `usage --json` and `status` from an up-to-date ledger, with as few imports as possible.
 
-It takes a question only if its answer is, to the byte, what the whole way would print, and declines everything else:
-settings of one's own, times and zones, nothing to show. The rules are those of the whole way, imported
-from where it has them; only what connects them is written again.
+It answers only if the output is, to the byte, that of the full path, and declines everything else: a config file, times
+and zones, an empty report. It imports the rules of the full path; only the code that connects them is duplicated.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _SAME: Mapping[str, frozenset[str]] = {
     }),
     "status": frozenset({"as_json", "as_line", "session", "latest", "everything", "ledger"}),
 }  # fmt: skip
-"""The settings that this way understands, by command; any other one has to be left at its default."""
+"""The settings that the cached path supports, by command; all others must have their defaults."""
 
 
 def answer(command: str, settings: Mapping[str, Any]) -> bool:
-    """Answer a question and return True, or decline it: then nothing has been printed."""
-    way = _WAYS.get(command)
-    if way is None or bool(settings.get("as_json")) == bool(settings.get("as_line")) or os.environ.get("SESSIONLOG_TZ"):
+    """Run a command and return True, or return False without having printed anything."""
+    run = _COMMANDS.get(command)
+    if run is None or bool(settings.get("as_json")) == bool(settings.get("as_line")) or os.environ.get("SESSIONLOG_TZ"):
         return False
     if any(
         settings[option.setting] != option.default
@@ -45,7 +44,7 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
         return False
     if command != "status" and os.path.exists(config_file(os.environ)):
         return False
-    from sessionlog.ledger.cached import open_up_to_date  # noqa: PLC0415 - for those that have come so far
+    from sessionlog.ledger.cached import open_up_to_date  # noqa: PLC0415 - not for declined commands
 
     env = {**os.environ, "SESSIONLOG_DIR": session_directory(os.environ)}
     try:
@@ -53,14 +52,14 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
         if connection is None:
             return False
         try:
-            found = way(connection, settings)
+            found = run(connection, settings)
         finally:
             connection.close()
-    except Exception:  # noqa: BLE001 - a damaged row may be anything; the whole way says what is wrong
+    except Exception:  # noqa: BLE001 - a damaged row may raise anything; the full path reports it
         return False
     if found is None:
         return False
-    from sessionlog.cli.output import note, print_json, print_text  # noqa: PLC0415 - as above
+    from sessionlog.cli.output import note, print_json, print_text  # noqa: PLC0415 - not for declined commands
 
     value, notes = found
     if isinstance(value, str):
@@ -72,20 +71,20 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
     return True
 
 
-_MOST_ROWS = 10_000
-"""Rows from which the whole way takes less memory."""
+_MAX_ROWS = 10_000
+"""With more rows the full path takes less memory."""
 
 
 def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:
-    """`sessionlog usage --json`."""
-    from time import time_ns  # noqa: PLC0415 - as above
+    """Answer `sessionlog usage --json`."""
+    from time import time_ns  # noqa: PLC0415 - only this command needs it
 
-    from sessionlog.analytics import columns, conditions, row_order, usage_columns, usage_sums  # noqa: PLC0415 - as above
+    from sessionlog.analytics import columns, conditions, row_order, usage_columns, usage_sums  # noqa: PLC0415 - only this command needs them
 
     by, sort, limit = split_list([settings["by"]]), settings["sort"], settings["limit"]
     if len(set(by)) != len(by) or any(key not in conditions.KEYS or key in conditions.TIME_KEYS for key in by):
         return None
-    words = columns.words_of(usage_columns.COLUMNS)
+    words = columns.column_aliases(usage_columns.COLUMNS)
     if sort and sort.removeprefix("-") not in (*by, *words):
         return None
 
@@ -95,10 +94,10 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     connection.create_function("lower_case", 1, str.lower, deterministic=True)
     connection.create_function("project_key", 1, str, deterministic=True)
     filters = {key: settings[key] for key in conditions.FILTERS if settings[key]}
-    where, parameters = conditions.counted(filters, time_ns())
+    where, parameters = conditions.filter_condition(filters, time_ns())
     keys = [conditions.KEYS[key] for key in by]
     usage_sums.fill_shares(query, keys=keys, tables="quarter_hours", bounds={}, where=where, parameters=parameters)
-    if query("SELECT COUNT(*) FROM shares", {})[0][0] > _MOST_ROWS:
+    if query("SELECT COUNT(*) FROM shares", {})[0][0] > _MAX_ROWS:
         return None
     rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_cost(by, ()))
     [totals] = map(usage_columns.SummedRow, usage_sums.sums_of(query, ()))
@@ -119,7 +118,7 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     )  # fmt: skip
     if not (damaged or hidden or archived):
         return value, []
-    from sessionlog.render.notes import archived_note, damage_note, limit_note  # noqa: PLC0415 - as above
+    from sessionlog.render.notes import archived_note, damage_note, limit_note  # noqa: PLC0415 - only for notes
 
     notes = [damage_note(damaged, problems)] if damaged else []
     notes += [limit_note(hidden, "row")] if hidden else []
@@ -127,23 +126,23 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
 
 
 def _problems(connection: sqlite3.Connection) -> tuple[int, Sequence[Problem]]:
-    """How many findings there are, and the first of them."""
+    """Return the number of problems in the logs, and the first of them."""
     if connection.execute("SELECT 1 FROM files WHERE problems AND NOT missing LIMIT 1").fetchone() is None:
         return 0, ()
-    from sessionlog.ledger.reading import ReadBook  # noqa: PLC0415 - for logs that are damaged
+    from sessionlog.ledger.reading import ReadBook  # noqa: PLC0415 - only for damaged logs
 
     book = ReadBook(connection)
     return book.problem_count, book.problems
 
 
 def _status(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:
-    """`sessionlog status --json` and `--line`."""
-    from sessionlog.cli.warm_status import answer_status  # noqa: PLC0415 - as above
+    """Answer `sessionlog status --json` and `--line`."""
+    from sessionlog.cli.cached_status import answer_status  # noqa: PLC0415 - only this command needs it
 
     return answer_status(connection, settings)
 
 
-_WAYS: Mapping[str, Callable[[sqlite3.Connection, Mapping[str, Any]], Answer | None]] = {
+_COMMANDS: Mapping[str, Callable[[sqlite3.Connection, Mapping[str, Any]], Answer | None]] = {
     "usage": _usage, "status": _status,
 }  # fmt: skip
-"""The commands that have such a way."""
+"""The commands that have a cached path."""

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sessionlog.cli.repl import lines as module
-from sessionlog.cli.repl.history import TypedBefore
-from sessionlog.cli.repl.lines import PipedLines, TypedLines, sound
+from sessionlog.cli.repl import inputs as module
+from sessionlog.cli.repl.history import InputHistory
+from sessionlog.cli.repl.inputs import PipedInput, TerminalInput, valid_unicode
 
 WORDS = ("/save", "/session", "/status", "/quit")
 
@@ -16,7 +16,7 @@ WORDS = ("/save", "/session", "/status", "/quit")
 def piped(monkeypatch, content):
     """The lines of a pipe."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
-    lines, found = PipedLines(), []
+    lines, found = PipedInput(), []
     while True:
         try:
             found.append(lines.read())
@@ -32,15 +32,15 @@ def test_each_line_of_a_pipe_is_a_text(monkeypatch):
 def test_bytes_that_are_no_text_become_a_sign(monkeypatch):
     """Nothing that an encoder would refuse gets through."""
     assert piped(monkeypatch, b"a\xffb\n") == ["a\ufffdb"]
-    assert sound("a\udcffb") == "a\ufffdb"
-    assert sound("é") == "é"
+    assert valid_unicode("a\udcffb") == "a\ufffdb"
+    assert valid_unicode("é") == "é"
 
 
 def test_no_stdin_is_an_end(monkeypatch):
     """A program may be started without one."""
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(EOFError):
-        PipedLines().read()
+        PipedInput().read()
 
 
 class Editor:
@@ -87,7 +87,7 @@ def editor(monkeypatch):
 @pytest.fixture
 def typed(tmp_path):
     """The file of what was typed before."""
-    return TypedBefore({"XDG_STATE_HOME": str(tmp_path)})
+    return InputHistory({"XDG_STATE_HOME": str(tmp_path)})
 
 
 def answers(monkeypatch, *texts):
@@ -108,7 +108,7 @@ def answers(monkeypatch, *texts):
 def test_a_persons_line(monkeypatch, editor, typed):
     """It is remembered, in this chat and in later ones; the same text twice is remembered once."""
     prompts = answers(monkeypatch, "hello", "hello", " ", "bye")
-    lines = TypedLines(typed, WORDS, coloured=False)
+    lines = TerminalInput(typed, WORDS, coloured=False)
     assert [lines.read() for _ in range(4)] == ["hello", "hello", " ", "bye"]
     assert editor.history == typed.texts() == ["hello", "bye"]
     assert len(set(prompts)) == 1
@@ -118,7 +118,7 @@ def test_a_persons_line(monkeypatch, editor, typed):
 def test_a_line_that_goes_on(monkeypatch, editor, typed):
     """A backslash at its end: the text has several lines, and its prompt says so."""
     prompts = answers(monkeypatch, "one\\", "two\\", "three")
-    assert TypedLines(typed, WORDS, coloured=False).read() == "one\ntwo\nthree"
+    assert TerminalInput(typed, WORDS, coloured=False).read() == "one\ntwo\nthree"
     assert prompts[1] == prompts[2] != prompts[0]
     assert typed.texts() == ["one\ntwo\nthree"]
 
@@ -126,7 +126,7 @@ def test_a_line_that_goes_on(monkeypatch, editor, typed):
 def test_an_end_below_a_line_that_goes_on(monkeypatch, editor, typed):
     """What was typed is a text; the next end is the end."""
     answers(monkeypatch, "one\\", EOFError(), EOFError())
-    lines = TypedLines(typed, WORDS, coloured=False)
+    lines = TerminalInput(typed, WORDS, coloured=False)
     assert lines.read() == "one"
     with pytest.raises(EOFError):
         lines.read()
@@ -135,7 +135,7 @@ def test_an_end_below_a_line_that_goes_on(monkeypatch, editor, typed):
 def test_what_was_typed_in_an_earlier_chat_comes_back(monkeypatch, editor, typed):
     """In the editor's history."""
     typed.add("earlier")
-    TypedLines(typed, WORDS, coloured=False)
+    TerminalInput(typed, WORDS, coloured=False)
     assert editor.history == ["earlier"]
 
 
@@ -145,7 +145,7 @@ def test_what_was_typed_in_an_earlier_chat_comes_back(monkeypatch, editor, typed
 )
 def test_words_are_completed_at_the_begin_of_a_line(editor, typed, begin, text, found):
     """And nowhere else: a path is a path."""
-    lines, editor.begin = TypedLines(typed, WORDS, coloured=False), begin
+    lines, editor.begin = TerminalInput(typed, WORDS, coloured=False), begin
     given = []
     while (word := editor.completer(text, len(given))) is not None:
         given.append(word)
@@ -159,7 +159,7 @@ def test_another_editor_is_bound_in_its_own_words(monkeypatch, typed):
     editor = Editor()
     editor.__doc__ = "libedit readline"
     monkeypatch.setattr(module, "_readline", lambda: editor)
-    TypedLines(typed, WORDS, coloured=False)
+    TerminalInput(typed, WORDS, coloured=False)
     assert editor.bound == ["bind ^I rl_complete"]
 
 
@@ -167,7 +167,7 @@ def test_another_editor_is_bound_in_its_own_words(monkeypatch, typed):
 def test_ctrl_c_tells_whether_something_was_typed(monkeypatch, capsys, editor, typed, buffer, empty):
     """And leaves the prompt's row."""
     answers(monkeypatch, KeyboardInterrupt())
-    lines, editor.buffer = TypedLines(typed, WORDS, coloured=False), buffer
+    lines, editor.buffer = TerminalInput(typed, WORDS, coloured=False), buffer
     with pytest.raises(KeyboardInterrupt):
         lines.read()
     assert lines.is_empty == empty
@@ -178,7 +178,7 @@ def test_without_an_editor_lines_are_lines(monkeypatch, typed):
     """They are remembered for a chat that has one."""
     monkeypatch.setattr(module, "_readline", lambda: None)
     answers(monkeypatch, "hello", EOFError())
-    lines = TypedLines(typed, WORDS, coloured=True)
+    lines = TerminalInput(typed, WORDS, coloured=True)
     assert lines.read() == "hello"
     with pytest.raises(EOFError):
         lines.read()
@@ -194,5 +194,5 @@ def test_the_prompt_speaks_what_terminal_and_editor_know(monkeypatch, editor, ty
     monkeypatch.setattr(module.locale, "getencoding", lambda: locale)
     prompts = answers(monkeypatch, "hello")
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=stream, write=lambda _: None))
-    TypedLines(typed, WORDS, coloured=False).read()
+    TerminalInput(typed, WORDS, coloured=False).read()
     assert prompts == [f"you {sign} "]

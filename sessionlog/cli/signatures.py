@@ -1,8 +1,4 @@
-"""Typer's side of the declarations: the signature from which it builds a command.
-
-Typer reads a function's signature. A declared command's function has plain settings; what typer is to know of them is
-added here, from `options`.
-"""
+"""The signatures from which typer builds its commands, made from the declarations in `options`."""
 
 from __future__ import annotations
 
@@ -16,8 +12,8 @@ from sessionlog.cli.completion import completer
 from sessionlog.cli.options import Option
 
 
-def info(option: Option) -> Any:
-    """Return what typer calls the option or argument."""
+def typer_parameter(option: Option) -> Any:
+    """Return typer's description of an option or argument."""
     shown: str | bool = True if option.default_help is None else option.default_help
     if not option.name:
         return typer.Argument(
@@ -56,5 +52,5 @@ def _parameter(option: Option) -> Parameter:
         option.setting,
         Parameter.KEYWORD_ONLY if option.name else Parameter.POSITIONAL_OR_KEYWORD,
         default=Parameter.empty if option.required else option.default,
-        annotation=Annotated[kind, info(option)],
+        annotation=Annotated[kind, typer_parameter(option)],
     )

@@ -1,4 +1,4 @@
-"""The short way reads a command line as typer does, or not at all."""
+"""The fast path reads a command line as typer does, or not at all."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.cli import hot, main
+from sessionlog.cli import fast_path, main
 from sessionlog.cli.app import build_app
 from sessionlog.cli.options import COMMANDS
 from tests.profiles import examples
@@ -95,7 +95,7 @@ def typers():
     return read
 
 
-parse = hot.parse
+parse = fast_path.parse
 
 
 @examples(250)
@@ -110,7 +110,7 @@ def test_what_is_well_formed_is_read_as_typer_reads_it(typers, argv):
 @examples(500)
 @given(messy())
 def test_what_is_odd_is_read_as_typer_reads_it_or_declined(typers, argv):
-    """What the short way takes is never different, and what typer refuses it never takes."""
+    """What the fast path takes is never different, and what typer refuses it never takes."""
     parsed = parse(argv)
     if parsed is not None:
         assert parsed == typers(argv)
@@ -128,26 +128,26 @@ def test_what_is_odd_is_read_as_typer_reads_it_or_declined(typers, argv):
 )  # fmt: skip
 def test_what_is_unusual_is_declined(words):
     """Typer reads it, and says what is wrong if something is."""
-    assert hot.parse(["usage", *words]) is None
+    assert fast_path.parse(["usage", *words]) is None
 
 
 @pytest.mark.parametrize("argv", [[], [""], ["usag"], ["--version"], ["--json", "usage"]], ids=str)
 def test_other_commands_are_declined(argv):
-    """Only what is asked often has a short way."""
-    assert hot.parse(argv) is None
+    """Only what is asked often has a fast path."""
+    assert fast_path.parse(argv) is None
 
 
 def test_a_shell_that_completes_is_typers(monkeypatch):
     """The words are not a command then."""
-    assert hot.parse(["usage"]) is not None
+    assert fast_path.parse(["usage"]) is not None
     monkeypatch.setenv("_SESSIONLOG_COMPLETE", "complete_bash")
-    assert hot.parse(["usage"]) is None
+    assert fast_path.parse(["usage"]) is None
 
 
 def test_reading_a_command_line_loads_nothing():
     """In a fresh interpreter: neither what is slow to load nor what that would need."""
     code = (
-        "import sys; from sessionlog.cli.hot import parse; "
+        "import sys; from sessionlog.cli.fast_path import parse; "
         "assert parse(['usage', 'logs', '--since', '7d', '--limit=3', '--json']); print(*sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -177,7 +177,7 @@ def test_both_ways_give_the_same_report(cli, logs, monkeypatch, ask):
     """To the byte."""
     words = ["usage", logs, "--now", "2026-11-21T12:00:00Z", *ask]
     short = cli(*words)
-    monkeypatch.setattr(hot, "COMMANDS", {})
+    monkeypatch.setattr(fast_path, "COMMANDS", {})
     assert cli(*words) == short
     assert short.code == 0
 
@@ -186,7 +186,7 @@ def test_both_ways_give_the_same_report(cli, logs, monkeypatch, ask):
 def test_both_ways_end_alike(cli, monkeypatch, words):
     """The same sentence and the same exit code."""
     short = cli("usage", *words)
-    monkeypatch.setattr(hot, "COMMANDS", {})
+    monkeypatch.setattr(fast_path, "COMMANDS", {})
     assert cli("usage", *words) == short
     assert short.code > 0
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sessionlog.cli.repl.faces import JsonFace, PlainFace
-from sessionlog.cli.repl.terminal import TerminalFace
+from sessionlog.cli.repl.outputs import JsonOutput, PlainOutput
+from sessionlog.cli.repl.terminal import TerminalOutput
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.turns.pieces import Response, ToolReturned
 from sessionlog.events.tokens import TokenUsage
@@ -33,44 +33,44 @@ def response(text="Hello.", **more):
 def screen(monkeypatch, capsys):
     """A terminal of 80 columns without colours, and what it shows."""
     monkeypatch.setenv("COLUMNS", "80")
-    face = TerminalFace("/home/me")
+    output = TerminalOutput("/home/me")
 
     def shown():
         return [row.rpartition("\r")[2].rstrip() for row in capsys.readouterr().out.split("\n")]
 
-    return face, shown
+    return output, shown
 
 
 def test_an_answer_on_a_terminal(screen):
     """Who answers, the text, and what it took."""
-    face, shown = screen
-    face.asking("m-1")
+    output, shown = screen
+    output.turn_started("m-1")
     for piece in ("Hel", "lo.\nBye", "."):
-        face.text(piece)
-    face.done(response(usage=USAGE, cost_usd=0.031))
+        output.text(piece)
+    output.done(response(usage=USAGE, cost_usd=0.031))
     assert shown() == ["", "◂ m-1", "  Hello.", "  Bye.", f"{'1.2 s · 812 in · 96 out · $0.031':>79}", "", ""]
 
 
 def test_a_tool_on_a_terminal(screen, capsys):
     """Its line is finished on its row."""
-    face, shown = screen
-    face.asking("m-1")
-    face.text("Let me look.")
-    face.called(READ)
+    output, shown = screen
+    output.turn_started("m-1")
+    output.text("Let me look.")
+    output.tool_called(READ)
     assert capsys.readouterr().out.endswith("\n  ⚙ read  src/app.py")
-    face.returned(returned(READ))
-    face.text("Done.")
-    face.done(response())
+    output.tool_returned(returned(READ))
+    output.text("Done.")
+    output.done(response())
     assert shown()[:3] == [f"  ⚙ read  src/app.py{'12 ms · 2 lines':>59}", "  Done.", f"{'1.2 s':>79}"]
 
 
 def test_two_tools_at_once(screen):
     """What became of each is told below, with its name."""
-    face, shown = screen
-    face.called(READ)
-    face.called(BASH)
-    face.returned(returned(READ))
-    face.returned(returned(BASH, "", "exit 1"))
+    output, shown = screen
+    output.tool_called(READ)
+    output.tool_called(BASH)
+    output.tool_returned(returned(READ))
+    output.tool_returned(returned(BASH, "", "exit 1"))
     assert shown()[:4] == [
         "  ⚙ read  src/app.py",
         "  ⚙ bash  pytest",
@@ -84,11 +84,11 @@ def test_a_dumb_terminal_writes_no_row_twice(monkeypatch, capsys):
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "80")
-    face = TerminalFace()
-    face.called(READ)
-    face.returned(returned(READ))
-    face.text("word " * 40)
-    face.done(response())
+    output = TerminalOutput()
+    output.tool_called(READ)
+    output.tool_returned(returned(READ))
+    output.text("word " * 40)
+    output.done(response())
     out = capsys.readouterr().out
     assert "\r" not in out
     assert "\b" not in out
@@ -98,22 +98,22 @@ def test_a_dumb_terminal_writes_no_row_twice(monkeypatch, capsys):
 
 def test_an_answer_without_a_text(screen):
     """It is said that there is none; but a tool that ran is an answer."""
-    face, shown = screen
-    face.asking("m-1")
-    face.done(response(""))
+    output, shown = screen
+    output.turn_started("m-1")
+    output.done(response(""))
     assert "  (no text)" in [row.replace("   ", "  ") for row in shown()]
-    face.asking("m-1")
-    face.called(READ)
-    face.returned(returned(READ))
-    face.done(response(""))
+    output.turn_started("m-1")
+    output.tool_called(READ)
+    output.tool_returned(returned(READ))
+    output.done(response(""))
     assert "(no text)" not in "\n".join(shown())
 
 
 def test_what_was_cut_from_the_history_is_said(screen):
     """And that it was not enough."""
-    face, shown = screen
+    output, shown = screen
     cut = Truncation((Message.user("a"),) * 3, tokens_before=81_000, tokens_after=40_000, is_over_budget=True)
-    face.done(response(truncation=cut))
+    output.done(response(truncation=cut))
     text = "\n".join(shown())
     assert "3 older messages left out: ~81,000 → ~40,000 tokens" in text
     assert "over its budget" in text
@@ -121,20 +121,20 @@ def test_what_was_cut_from_the_history_is_said(screen):
 
 def test_a_turn_that_was_stopped_and_one_that_failed(screen):
     """Both end the row at hand."""
-    face, shown = screen
-    face.text("half a")
-    face.stopped()
-    face.text("half a")
-    face.failed("the agent failed: TimeoutError; what was said is kept")
+    output, shown = screen
+    output.text("half a")
+    output.stopped()
+    output.text("half a")
+    output.failed("the agent failed: TimeoutError; what was said is kept")
     rows = shown()
-    assert rows[:2] == ["  half a", "  ◌ stopped; what was said is kept"]
+    assert rows[:2] == ["  half a", "  ◌ stopped; the partial answer is kept"]
     assert rows[3:5] == ["  half a", "  ✘ the agent failed: TimeoutError; what was said is kept"]
 
 
 def test_the_last_turn_of_a_session_that_goes_on(screen):
     """As it was, with its mark."""
-    face, shown = screen
-    face.before(
+    output, shown = screen
+    output.last_turn(
         [
             Message.user("look"),
             Message.assistant("I will.", tool_calls=[READ]),
@@ -150,8 +150,10 @@ def test_the_last_turn_of_a_session_that_goes_on(screen):
 
 def test_a_tool_that_never_returned_is_marked(screen):
     """Whoever goes on with a session that was killed sees that it has no result."""
-    face, shown = screen
-    face.before([Message.user("look"), Message.assistant("", tool_calls=[READ, BASH]), Message.tool("x", "2")], "m-1")
+    output, shown = screen
+    output.last_turn(
+        [Message.user("look"), Message.assistant("", tool_calls=[READ, BASH]), Message.tool("x", "2")], "m-1"
+    )
     rows = [row for row in shown() if "⚙" in row]
     assert rows[0].endswith("◌ interrupted, no result")
     assert rows[1] == "  ⚙ bash  pytest"
@@ -159,28 +161,28 @@ def test_a_tool_that_never_returned_is_marked(screen):
 
 def test_what_is_to_be_typed_stands_as_it_is(screen):
     """In one piece and without a home that no shell would find; nothing in it acts."""
-    face, shown = screen
+    output, shown = screen
     line = f"sessionlog chat '/home/me/{'a' * 90}.py:x' --resume s-1"
-    face.facts("left", [("log", "/home/me/s-1.jsonl"), ("go on", f"{line}\x1b[2J")])
+    output.facts("left", [("log", "/home/me/s-1.jsonl"), ("go on", f"{line}\x1b[2J")])
     assert shown()[:3] == ["  log    ~/s-1.jsonl", "  go on  type", f"{line}\\x1b[2J"]
 
 
-@pytest.mark.parametrize("kind", [TerminalFace, PlainFace, JsonFace])
+@pytest.mark.parametrize("kind", [TerminalOutput, PlainOutput, JsonOutput])
 def test_nothing_that_is_told_acts(capfd, monkeypatch, kind):
     """Whoever said it; escape sequences that come in pieces are none."""
     monkeypatch.setenv("COLUMNS", "80")
-    face, request = kind(), ToolRequest(EVIL, EVIL, {EVIL: EVIL})
-    face.opened("s-1", EVIL, EVIL, EVIL)
-    face.before([Message.user(EVIL), Message.assistant(EVIL, tool_calls=[request], partial=EVIL)], EVIL)
-    face.asking(EVIL)
+    output, request = kind(), ToolRequest(EVIL, EVIL, {EVIL: EVIL})
+    output.opened("s-1", EVIL, EVIL, EVIL)
+    output.last_turn([Message.user(EVIL), Message.assistant(EVIL, tool_calls=[request], partial=EVIL)], EVIL)
+    output.turn_started(EVIL)
     for char in EVIL:
-        face.text(char)
-    face.called(request)
-    face.returned(returned(request, EVIL, EVIL))
-    face.done(response(EVIL, model=EVIL))
-    face.failed(EVIL)
-    face.say(EVIL)
-    face.facts(EVIL, [(EVIL, EVIL)])
+        output.text(char)
+    output.tool_called(request)
+    output.tool_returned(returned(request, EVIL, EVIL))
+    output.done(response(EVIL, model=EVIL))
+    output.failed(EVIL)
+    output.note(EVIL)
+    output.facts(EVIL, [(EVIL, EVIL)])
     out, err = capfd.readouterr()
     rows = out.replace("\r", "").replace("\b", "")  # our own
     assert findings(rows.encode(), tab=False) == []
@@ -190,18 +192,18 @@ def test_nothing_that_is_told_acts(capfd, monkeypatch, kind):
 
 def test_a_pipe_gets_the_answers_and_nothing_else(capsys):
     """Tools, notes and errors are beside them."""
-    face = PlainFace()
-    face.opened("s-1", "/logs/s-1.jsonl", "desk:agent", "m-1")
-    face.asking("m-1")
-    face.text("  Let me ")
-    face.text("look.")
-    face.called(READ)
-    face.returned(returned(READ))
-    face.text("Done.\n")
-    face.done(response())
-    face.facts("help", [("/quit", "Leave."), ("/s", "It.")])
-    face.text("half")
-    face.failed("it broke")
+    output = PlainOutput()
+    output.opened("s-1", "/logs/s-1.jsonl", "desk:agent", "m-1")
+    output.turn_started("m-1")
+    output.text("  Let me ")
+    output.text("look.")
+    output.tool_called(READ)
+    output.tool_returned(returned(READ))
+    output.text("Done.\n")
+    output.done(response())
+    output.facts("help", [("/quit", "Leave."), ("/s", "It.")])
+    output.text("half")
+    output.failed("it broke")
     out, err = capsys.readouterr()
     assert out == "  Let me look.\nDone.\nhalf\n"
     assert err.splitlines() == [
@@ -215,17 +217,17 @@ def test_a_pipe_gets_the_answers_and_nothing_else(capsys):
 
 def test_a_program_gets_json_lines(capsys):
     """Each piece as it comes, the schema first; whatever the values are, it is JSON."""
-    face = JsonFace()
-    face.opened("s-1", "/logs/s-1.jsonl", "desk:agent", "")
-    face.text("né\x7f")
-    face.called(ToolRequest("1", "read", {"at": float("nan"), "it": {1, 2}}))
-    face.returned(returned(READ))
-    face.done(response(usage=USAGE, truncation=Truncation((Message.user("a"),))))
-    face.failed("it broke")
-    face.stopped()
-    face.say("so")
-    face.report("usage", lambda: print('{"a":\n 1}'))
-    face.report("usage", lambda: None)
+    output = JsonOutput()
+    output.opened("s-1", "/logs/s-1.jsonl", "desk:agent", "")
+    output.text("né\x7f")
+    output.tool_called(ToolRequest("1", "read", {"at": float("nan"), "it": {1, 2}}))
+    output.tool_returned(returned(READ))
+    output.done(response(usage=USAGE, truncation=Truncation((Message.user("a"),))))
+    output.failed("it broke")
+    output.stopped()
+    output.note("so")
+    output.report("usage", lambda: print('{"a":\n 1}'))
+    output.report("usage", lambda: None)
     out = capsys.readouterr().out
     assert out.isascii()
     assert "\x7f" not in out
