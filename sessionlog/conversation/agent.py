@@ -17,7 +17,7 @@ class Agent(BaseAgent):
 
     Args:
         call: A function `f(messages, **options)` (plain, a generator, or async) that returns a text, a Message or a
-            Reply; or a pydantic-ai agent; or an OpenAI or Anthropic client; or any object with `answer(ask)`.
+            Reply; or a pydantic-ai agent; or an OpenAI or Anthropic client; or any object with `answer(request)`.
         system: The system prompt.
         tools: Functions that the model may call.
         model: The model's name; required for a client.

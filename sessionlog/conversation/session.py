@@ -512,7 +512,7 @@ class Session:
     def begun(self, stream: BaseStream) -> None:
         """Start the turn of a stream: acquire the lock, and log direct changes of the history."""
         self._claim()
-        self._stream = weakref.ref(stream)  # weak: a forgotten stream is closed
+        self._stream = weakref.ref(stream)  # weak: a stream without references is closed
         watch(stream)
         try:
             self._state.enter()
@@ -558,9 +558,9 @@ class Session:
             with suppress(StaleSession):
                 self._state.enter()
 
-    def _turn(self, asked: Input, options: dict[str, Any], schema: Any = None) -> Turn:
+    def _turn(self, input_: Input, options: dict[str, Any], schema: Any = None) -> Turn:
         given = {name: value for name, value in options.items() if value is not None}
-        message = message_of(asked)
+        message = message_of(input_)
         if message is None and not self._state.conversation.message_count:
             raise ValueError('there is nothing to answer yet; send a message: run("...")')
         return Turn(self._state, message, given, schema)

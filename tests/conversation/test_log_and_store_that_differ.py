@@ -107,7 +107,9 @@ def test_histories_that_went_on_in_two_ways_are_refused(tmp_path):
     alone = Session(Scripted("b"), logger=log_in(tmp_path))
     alone.run("a")
     alone.close()
-    with pytest.raises(InvalidHistory, match=r"s1\.jsonl \(4 messages\) and what is stored as 's1' \(4 messages\)"):
+    with pytest.raises(
+        InvalidHistory, match=r"s1\.jsonl \(4 messages\) and the snapshot stored as 's1' \(4 messages\)"
+    ):
         Session(Scripted(), "s1", store=store, logger=log_in(tmp_path))
     assert said(Session.resume("s1", Scripted(), directory=tmp_path).messages)[-1] == ("assistant", "b")
     assert said(Session.load("s1", Scripted(), store).messages) == FOUR

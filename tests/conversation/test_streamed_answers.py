@@ -244,14 +244,18 @@ def test_what_an_agent_says_without_a_whole_answer_is_one():
     assert Session(OwnTools(TextDelta("7"), TextDelta("."))).run("a").text == "7."
 
 
-@pytest.mark.parametrize(("pieces", "named"), [((), "returned no answer"), (("text",), "yielded str; a piece is a TextDelta")])
+@pytest.mark.parametrize(
+    ("pieces", "named"), [((), "returned no answer"), (("text",), "yielded str; a piece is a TextDelta")]
+)
 def test_an_agent_that_gives_nothing_or_anything_is_named(pieces, named):
     """In words."""
     with pytest.raises(AgentError, match=named):
         Session(OwnTools(*pieces)).run("a")
 
 
-@pytest.mark.parametrize(("given", "named"), [(None, "returned NoneType"), ("text", "returned str"), (7, "returned int")])
+@pytest.mark.parametrize(
+    ("given", "named"), [(None, "returned NoneType"), ("text", "returned str"), (7, "returned int")]
+)
 def test_an_answer_that_is_no_iterator_is_named(given, named):
     """In words."""
     agent = OwnTools()

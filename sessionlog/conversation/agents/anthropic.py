@@ -60,30 +60,30 @@ def _part(block: Any) -> ContentPart:
 class AnthropicClient(Client):
     """Sends requests through an `Anthropic` or `AsyncAnthropic` client, or its variants for clouds."""
 
-    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, request: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Request a message."""
-        return self._stream(self._client.messages.stream, self._request(ask), AnthropicParser(self.provider))
+        return self._stream(self._client.messages.stream, self._arguments(request), AnthropicParser(self.provider))
 
-    def _request(self, ask: AgentRequest) -> dict[str, Any]:
-        schema, wanted = object_schema(ask.schema)
-        system = "\n\n".join(text for text in (system_text(ask), wanted) if text)
-        request: dict[str, Any] = {
+    def _arguments(self, request: AgentRequest) -> dict[str, Any]:
+        schema, instruction = object_schema(request.schema)
+        system = "\n\n".join(text for text in (system_text(request), instruction) if text)
+        arguments: dict[str, Any] = {
             "model": self.model,
             "max_tokens": MAX_TOKENS,
-            "messages": anthropic_messages(ask.messages),
+            "messages": anthropic_messages(request.messages),
         }
-        request |= {"system": system} if system else {}
-        if ask.tools:
-            request["tools"] = [
+        arguments |= {"system": system} if system else {}
+        if request.tools:
+            arguments["tools"] = [
                 {"name": one.name, "description": one.description, "input_schema": dict(one.parameters)}
-                for one in ask.tools
+                for one in request.tools
             ]
-        options = dict(ask.options)
+        options = dict(request.options)
         if schema:
             from anthropic import transform_schema  # noqa: PLC0415 - installed where its client is
 
             form = {"type": "json_schema", "schema": transform_schema(schema)}
-            request["output_config"] = {**(options.pop("output_config", None) or {}), "format": form}
+            arguments["output_config"] = {**(options.pop("output_config", None) or {}), "format": form}
         metadata = options.pop("metadata", None)
         user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
-        return request | options | ({"metadata": {"user_id": user}} if user else {})
+        return arguments | options | ({"metadata": {"user_id": user}} if user else {})

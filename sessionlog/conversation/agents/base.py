@@ -16,7 +16,7 @@ from sessionlog.errors import MissingExtra
 
 _ACCEPTED = (
     "an agent is a function f(messages) -> text, a pydantic-ai agent, an OpenAI or Anthropic client with model=, or an "
-    "object with answer(ask)"
+    "object with answer(request)"
 )
 _CLIENTS = {"openai": "OpenAI", "anthropic": "Anthropic"}
 """Provider → the class of its client, in the library of the same name."""
@@ -35,7 +35,7 @@ class ModelAdapter(Protocol):
     model: str | None
     provider: str | None
 
-    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, request: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Yield the pieces of the answer as they come; the provider's exceptions pass through."""
         ...
 
@@ -112,10 +112,9 @@ def find_adapter(agent: Any, model: str | None = None, provider: str | None = No
     """Return the adapter for an agent.
 
     Args:
-        agent: A function, a pydantic-ai agent, an OpenAI or Anthropic client, or any object with `answer(ask)`; None
-            with a `provider`.
+        agent: The `call` of `Agent`; None with a `provider`.
         model: The model's name; required for a client.
-        provider: `openai` or `anthropic`: its client is opened at the first request.
+        provider: `openai` or `anthropic`.
 
     Raises:
         TypeError: `agent` cannot be used as one, is a client without a model, or is given together with a provider.
@@ -127,7 +126,7 @@ def find_adapter(agent: Any, model: str | None = None, provider: str | None = No
         if provider not in _CLIENTS:
             raise ValueError(f"no client is known for {provider!r}; there are {', '.join(_CLIENTS)}")
         if not model:
-            raise TypeError(f"a client of {provider} does not know which model to ask: Agent(provider=..., model=...)")
+            raise TypeError(f"a client of {provider} needs a model: Agent(provider=..., model=...)")
         return cast("ModelAdapter", NamedClient(provider, model))
     if isinstance(agent, type):
         raise TypeError(f"the class {agent.__name__} is no agent; {_ACCEPTED}")
@@ -137,7 +136,7 @@ def find_adapter(agent: Any, model: str | None = None, provider: str | None = No
     for home, name in _CLIENTS.items():
         if home in homes:
             if not model:
-                raise TypeError(f"a client of {home} does not know which model to ask: Agent(client, model=...)")
+                raise TypeError(f"a client of {home} needs a model: Agent(client, model=...)")
             return _load_adapter(home, f"{name}Client", agent, model)
     if callable(getattr(agent, "answer", None)):
         return cast("ModelAdapter", agent)
@@ -160,7 +159,7 @@ class NamedClient:
         model: The requested model.
         provider: The provider's name.
         runs_tools: False: the session runs the tools.
-        is_async: False: the client blocks, and an event loop calls it in a thread.
+        is_async: False: the client blocks, so an event loop calls it in a thread.
     """
 
     runs_tools = False
@@ -170,7 +169,7 @@ class NamedClient:
         self.provider, self.model = provider, model
         self._adapter: ModelAdapter | None = None
 
-    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, request: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Yield the pieces of the answer.
 
         Raises:
@@ -184,4 +183,4 @@ class NamedClient:
                     raise
                 raise MissingExtra(f"{self.provider} is not installed: pip install {self.provider}") from error
             self._adapter = find_adapter(getattr(library, _CLIENTS[self.provider])(), self.model)
-        return self._adapter.answer(ask)
+        return self._adapter.answer(request)

@@ -46,10 +46,10 @@ class Client:
         self._client = client
 
     def _stream(
-        self, method: Callable[..., Any], request: Mapping[str, Any], parser: StreamParser
+        self, method: Callable[..., Any], arguments: Mapping[str, Any], parser: StreamParser
     ) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Open a stream, and yield its pieces, the whole answer last."""
-        opened = partial(method, **filter_kwargs(method, request))
+        opened = partial(method, **filter_kwargs(method, arguments))
         return _stream_async(opened, parser) if self.is_async else _stream_sync(opened, parser)
 
 
@@ -69,13 +69,13 @@ async def _stream_async(opened: Callable[[], Any], parser: StreamParser) -> Asyn
     yield parser.reply()
 
 
-def filter_kwargs(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a request; those that the method has no parameter for go into `extra_body`."""
+def filter_kwargs(method: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments for a client's method; those that it has no parameter for go into `extra_body`."""
     parameters = inspect.signature(method).parameters
     if "extra_body" not in parameters:
-        return dict(request)
-    given = {name: value for name, value in request.items() if name in parameters}
-    body = {name: value for name, value in request.items() if name not in parameters}
+        return dict(arguments)
+    given = {name: value for name, value in arguments.items() if name in parameters}
+    body = {name: value for name, value in arguments.items() if name not in parameters}
     return given | ({"extra_body": {**(given.get("extra_body") or {}), **body}} if body else {})
 
 
@@ -101,26 +101,26 @@ Json = dict[str, Any]
 _ONLY_JSON = "Answer with JSON and nothing else."
 
 
-def system_text(ask: AgentRequest) -> str:
+def system_text(request: AgentRequest) -> str:
     """Return the system text of a request: the session's, then the system messages of the history."""
-    texts = [ask.system or "", *(message.text for message in ask.messages if message.role == "system")]
+    texts = [request.system or "", *(message.text for message in request.messages if message.role == "system")]
     return "\n\n".join(text for text in texts if text)
 
 
 def object_schema(schema: Any) -> tuple[Json | None, str]:
     """Return a schema that a provider can enforce, or an instruction for the model; neither without a schema.
 
-    Providers enforce objects only. An empty schema asks for any JSON.
+    Providers enforce objects only. An empty schema allows any JSON.
     """
     if schema is None:
         return None, ""
-    wanted = dict(schema) if isinstance(schema, Mapping) else _schema_of(schema)
-    if wanted.get("type") == "object" and wanted.get("properties"):
-        return wanted, ""
-    return None, f"{_ONLY_JSON} Its JSON schema: {json.dumps(wanted)}" if wanted else _ONLY_JSON
+    json_schema = dict(schema) if isinstance(schema, Mapping) else _schema_of(schema)
+    if json_schema.get("type") == "object" and json_schema.get("properties"):
+        return json_schema, ""
+    return None, f"{_ONLY_JSON} Its JSON schema: {json.dumps(json_schema)}" if json_schema else _ONLY_JSON
 
 
-def _schema_of(wanted: Any) -> Json:
+def _schema_of(kind: Any) -> Json:
     from pydantic import TypeAdapter  # noqa: PLC0415 - a schema that is a type needs it
 
-    return TypeAdapter(wanted).json_schema()
+    return TypeAdapter(kind).json_schema()

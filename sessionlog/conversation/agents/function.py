@@ -38,27 +38,27 @@ class Function:
         self._takes = _options_of(function)
         self.is_async = _is_async(function)
 
-    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, request: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Call the function, and convert what it returns or yields to pieces."""
-        return self._answer_async(ask) if self.is_async else self._answer(ask)
+        return self._answer_async(request) if self.is_async else self._answer(request)
 
-    def _answer(self, ask: AgentRequest) -> Iterator[Piece]:
-        given = self._call(ask)
+    def _answer(self, request: AgentRequest) -> Iterator[Piece]:
+        given = self._call(request)
         if inspect.isawaitable(given) or hasattr(given, "__anext__"):
             if inspect.iscoroutine(given):
                 given.close()
             raise AgentError("the function gave something to be awaited; define it with `async def`")
         yield from _pieces(given)
 
-    async def _answer_async(self, ask: AgentRequest) -> AsyncIterator[Piece]:
-        given = self._call(ask)
+    async def _answer_async(self, request: AgentRequest) -> AsyncIterator[Piece]:
+        given = self._call(request)
         if inspect.isawaitable(given):
             given = await given
         if not isinstance(given, AsyncIterator):
             for read in _pieces(given):
                 yield read
             return
-        answer = _Answer()
+        answer = _AnswerCollector()
         try:
             async for piece in given:
                 for read in answer.read(piece):
@@ -69,11 +69,11 @@ class Function:
         for read in answer.rest():
             yield read
 
-    def _call(self, ask: AgentRequest) -> Any:
-        messages = list(ask.messages)
-        if ask.system is not None:
-            messages.insert(0, Message.system(ask.system))
-        options = {"tools": list(ask.tools) or None, "schema": ask.schema, **ask.options}
+    def _call(self, request: AgentRequest) -> Any:
+        messages = list(request.messages)
+        if request.system is not None:
+            messages.insert(0, Message.system(request.system))
+        options = {"tools": list(request.tools) or None, "schema": request.schema, **request.options}
         takes = options if self._takes is None else self._takes
         given = {name: value for name, value in options.items() if value is not None and name in takes}
         return self._function(messages, **given)
@@ -81,7 +81,7 @@ class Function:
 
 def _pieces(given: Any) -> Iterator[Piece]:
     """Convert what a plain function or generator returned to pieces."""
-    answer = _Answer()
+    answer = _AnswerCollector()
     if isinstance(given, Iterator):
         try:
             for piece in given:
@@ -94,7 +94,7 @@ def _pieces(given: Any) -> Iterator[Piece]:
     yield from answer.rest()
 
 
-class _Answer:
+class _AnswerCollector:
     """Collects texts and calls into whole answers."""
 
     def __init__(self) -> None:

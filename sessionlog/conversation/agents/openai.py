@@ -90,30 +90,30 @@ def _cost(usage: Any) -> float | None:
 class OpenAIClient(Client):
     """Sends requests through an `OpenAI` or `AsyncOpenAI` client."""
 
-    def answer(self, ask: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
+    def answer(self, request: AgentRequest) -> Iterator[Piece] | AsyncIterator[Piece]:
         """Request a chat completion."""
-        return self._stream(self._client.chat.completions.create, self._request(ask), OpenAIParser(self.provider))
+        return self._stream(self._client.chat.completions.create, self._arguments(request), OpenAIParser(self.provider))
 
-    def _request(self, ask: AgentRequest) -> dict[str, Any]:
-        schema, instruction = object_schema(ask.schema)
+    def _arguments(self, request: AgentRequest) -> dict[str, Any]:
+        schema, instruction = object_schema(request.schema)
         messages = [
             *([{"role": "system", "content": instruction}] if instruction else ()),
-            *openai_messages(ask.messages, ask.system),
+            *openai_messages(request.messages, request.system),
         ]
-        request: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
-        request["stream_options"] = {"include_usage": True}
-        if ask.tools:
-            request["tools"] = [
+        arguments: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
+        arguments["stream_options"] = {"include_usage": True}
+        if request.tools:
+            arguments["tools"] = [
                 {
                     "type": "function",
                     "function": {"name": one.name, "description": one.description, "parameters": dict(one.parameters)},
                 }
-                for one in ask.tools
+                for one in request.tools
             ]
         if schema:
             named = {"name": str(schema.get("title", "answer")), "schema": schema}
-            request["response_format"] = {"type": "json_schema", "json_schema": named}
-        options = dict(ask.options)
+            arguments["response_format"] = {"type": "json_schema", "json_schema": named}
+        options = dict(request.options)
         if "max_tokens" in options and self.provider in _NAMES_COMPLETION:
             options["max_completion_tokens"] = options.pop("max_tokens")
-        return request | options
+        return arguments | options

@@ -60,19 +60,19 @@ from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest, content_of
 
 
-def run_of(ask: AgentRequest) -> dict[str, Any]:
+def iter_arguments(request: AgentRequest) -> dict[str, Any]:
     """Return the keyword arguments of `agent.iter` for a request."""
-    options = dict(ask.options)
+    options = dict(request.options)
     settings = {name: options.pop(name) for name in list(options) if name in ModelSettings.__annotations__}
-    given: dict[str, Any] = {"message_history": model_messages(ask.messages)}
+    given: dict[str, Any] = {"message_history": model_messages(request.messages)}
     if settings:
         given["model_settings"] = {**(options.pop("model_settings", None) or {}), **settings}
-    schema, instruction = object_schema(ask.schema) if isinstance(ask.schema, Mapping) else (None, "")
-    if schema or (ask.schema is not None and not instruction):
-        given["output_type"] = StructuredDict(schema) if schema else ask.schema
-    if ask.tools:
-        given["toolsets"] = [*options.pop("toolsets", ()), FunctionToolset([_tool(tool) for tool in ask.tools])]
-    instructions = [text for text in (system_text(ask), options.pop("instructions", None), instruction) if text]
+    schema, instruction = object_schema(request.schema) if isinstance(request.schema, Mapping) else (None, "")
+    if schema or (request.schema is not None and not instruction):
+        given["output_type"] = StructuredDict(schema) if schema else request.schema
+    if request.tools:
+        given["toolsets"] = [*options.pop("toolsets", ()), FunctionToolset([_tool(tool) for tool in request.tools])]
+    instructions = [text for text in (system_text(request), options.pop("instructions", None), instruction) if text]
     capabilities = [*options.pop("capabilities", ()), ReinjectSystemPrompt()]
     return {**options, **given, "instructions": instructions or None, "capabilities": capabilities}
 
@@ -284,14 +284,14 @@ class PydanticAI:
 
     def __init__(self, agent: Any) -> None:
         if not hasattr(agent, "iter"):
-            raise TypeError(f"{type(agent).__name__} is no agent of pydantic-ai; its Agent(model) makes one")
+            raise TypeError(f"{type(agent).__name__} is no pydantic-ai agent; give Agent(model) of that package")
         self.provider, self.model = names_of(agent.model)
         self._agent = agent
 
-    async def answer(self, ask: AgentRequest) -> AsyncIterator[Piece]:
+    async def answer(self, request: AgentRequest) -> AsyncIterator[Piece]:
         """Run the agent on a history, and yield its pieces; one task has to iterate over all of them."""
         answer: PydanticParser | None = None
-        async with self._agent.iter(None, **run_of(ask)) as run:
+        async with self._agent.iter(None, **iter_arguments(request)) as run:
             try:
                 async for node in run:
                     if self._agent.is_model_request_node(node):

@@ -254,9 +254,9 @@ def _apply_custom(messages: Sequence[Message], strategy: Strategy, settings: Con
         raise InvalidHistory(f"{name} left a tool call without its result, or a result without its call")
     remaining = Counter(map(id, left))  # a history may contain one message object twice
     dropped = []
-    for message, mended in zip(messages, made, strict=True):
-        if remaining[id(mended)]:
-            remaining[id(mended)] -= 1
+    for message, repaired in zip(messages, made, strict=True):
+        if remaining[id(repaired)]:
+            remaining[id(repaired)] -= 1
         else:
             dropped.append(message)
     is_unchanged = not dropped and len(left) == len(history) and all(map(is_, left, history))

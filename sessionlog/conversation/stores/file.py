@@ -292,11 +292,11 @@ class FileStore:
             InvalidSessionId: It differs from an existing id in case only.
         """
         name = session_id + ENDING
-        twin = next((entry for entry in os.listdir(self._directory) if entry.casefold() == name.casefold()), name)
-        if twin != name:
+        existing = next((entry for entry in os.listdir(self._directory) if entry.casefold() == name.casefold()), name)
+        if existing != name:
             raise InvalidSessionId(
-                f"session id {session_id!r} differs from {twin.removesuffix(ENDING)!r} in case only, and on some file "
-                "systems they are one file; choose another"
+                f"session id {session_id!r} differs from {existing.removesuffix(ENDING)!r} in case only, and some file "
+                "systems would use one file for both; choose another"
             )
 
     def _saves(self) -> list[tuple[int, int, str]]:

@@ -110,7 +110,7 @@ def catch_up(state: SessionState, logged: LoggedSession) -> None:
             conversation.token_counter = snapshot.token_counter
     elif not is_newer:
         raise InvalidHistory(
-            f"the log {logged.path} ({len(known)} messages) and what is stored as {state.session_id!r} "
+            f"the log {logged.path} ({len(known)} messages) and the snapshot stored as {state.session_id!r} "
             f"({len(saved)} messages) have diverged; Session.resume without the store continues from the log, "
             "Session.load without the logger from the store"
         )

@@ -224,14 +224,14 @@ class Turn:
     def _stream_answer(self) -> Steps:
         """Send the request once; keep each piece, and pass it on."""
         state = self._state
-        ask = AgentRequest(
+        request = AgentRequest(
             messages=messages_to_send(state.conversation.messages),
             system=state.system,
             tools=state.agent.tools,
             schema=self.schema,
             options=self._options,
         )
-        source = source_of(state.agent.adapter.answer(ask))
+        source = source_of(state.agent.adapter.answer(request))
         try:
             while (piece := (yield Do(source.next, blocking=source.is_blocking))) is not END:
                 yield from self._keep_piece(piece)

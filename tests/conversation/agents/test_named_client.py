@@ -43,7 +43,7 @@ def test_what_cannot_be_opened_is_named(monkeypatch):
     """A provider that nobody knows, a model that is missing, an agent beside it, a library that is not installed."""
     with pytest.raises(ValueError, match="no client is known for 'nobody'; there are openai, anthropic"):
         Agent(provider="nobody", model="m")
-    with pytest.raises(TypeError, match="which model to ask"):
+    with pytest.raises(TypeError, match="needs a model"):
         Agent(provider="openai")
     with pytest.raises(TypeError, match="leave out the agent"):
         Agent(lambda messages: "x", provider="openai", model="m")

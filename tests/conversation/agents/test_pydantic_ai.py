@@ -256,5 +256,5 @@ def test_it_says_what_it_is():
 
 def test_a_model_alone_is_no_agent():
     """The message says what makes one of it."""
-    with pytest.raises(TypeError, match=r"TestModel is no agent.*Agent\(model\)"):
+    with pytest.raises(TypeError, match=r"TestModel is no pydantic-ai agent.*Agent\(model\)"):
         PydanticAI(TestModel())
