@@ -1,20 +1,19 @@
 """sessionlog: the flight recorder and the meter for AI agents.
 
 Record with `SessionLogger`; read back with `read_events`, `follow` and `replay`; measure with `aggregate_usage`,
-`aggregate_tools`, `list_sessions`, `list_blocks` and `scan_routing_quality`; ask what is left with `session_status` and
-`Budget`; what fills the window is `sessionlog.context`'s. Sessions that remember are `sessionlog.conversation`'s; its
-names can be had from here as well. Names are loaded when they are first used: an agent that only records pays for
-nothing else.
+`aggregate_tools`, `list_sessions`, `list_blocks` and `scan_routing_quality`; see what is left with `session_status` and
+`Budget`. `sessionlog.context` reports what fills the context window; `sessionlog.conversation` has sessions with a
+history, and its names can be imported from here as well. Names are imported when they are first used: an agent that
+only records loads nothing else.
 """
 
 from __future__ import annotations
 
 from sessionlog._version import __version__
+from sessionlog.lazy_imports import lazy_names
 
 TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
 if TYPE_CHECKING:
-    from typing import Any
-
     from sessionlog.analytics.blocks import list_blocks
     from sessionlog.analytics.budgets.budget import Budget
     from sessionlog.analytics.routing import RoutingQualityScan, scan_routing_quality
@@ -50,48 +49,6 @@ if TYPE_CHECKING:
     from sessionlog.reader.repair import repair_log
     from sessionlog.reader.stream import read_events
     from sessionlog.render.replay import replay
-
-_HOMES = {
-    "Budget": "analytics.budgets.budget",
-    "DEFAULT_PRICING": "pricing.seed_table",
-    "Event": "events.envelope",
-    "LLMRequest": "events.payloads",
-    "LLMResponse": "events.payloads",
-    "ModelPricing": "pricing.model_pricing",
-    "Money": "events.money",
-    "Override": "events.payloads",
-    "PriceBook": "pricing.book",
-    "PricingTable": "pricing.seed_table",
-    "Problem": "errors",
-    "RejectedOverride": "events.payloads",
-    "RoutingQualityScan": "analytics.routing",
-    "RoutingStickyState": "events.payloads",
-    "RoutingUtilizationState": "events.payloads",
-    "SessionEnd": "events.payloads",
-    "SessionList": "analytics.sessions",
-    "SessionLogError": "errors",
-    "SessionLogger": "logger.session_logger",
-    "SessionStart": "events.payloads",
-    "TokenUsage": "events.tokens",
-    "ToolCall": "events.payloads",
-    "UsageReport": "analytics.usage_row",
-    "UsageRow": "analytics.usage_row",
-    "UsageWindow": "analytics.window",
-    "aggregate_tools": "analytics.tools",
-    "aggregate_usage": "analytics.usage",
-    "check_logs": "reader.check",
-    "estimate_cost": "pricing.estimate",
-    "follow": "reader.follow",
-    "list_blocks": "analytics.blocks",
-    "list_sessions": "analytics.sessions",
-    "parse_usage_window": "analytics.window",
-    "payload": "events.payload_json",
-    "read_events": "reader.stream",
-    "repair_log": "reader.repair",
-    "replay": "render.replay",
-    "scan_routing_quality": "analytics.routing",
-    "session_status": "analytics.status.reader",
-}
 
 __all__ = [
     "DEFAULT_PRICING",
@@ -136,20 +93,42 @@ __all__ = [
     "session_status",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line saves
-
-    home = _HOMES.get(name)
-    # rooms are asked for in this way too, by every `from sessionlog import files`, and must not load one another
-    if home is None and name[:1].isupper() and name in import_module("sessionlog.conversation").__all__:
-        home = "conversation"
-    if home is None:
-        raise AttributeError(f"module 'sessionlog' has no attribute {name!r}")
-    value = getattr(import_module(f"sessionlog.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    globals(),
+    {
+        "analytics.blocks": "list_blocks",
+        "analytics.budgets.budget": "Budget",
+        "analytics.routing": "RoutingQualityScan scan_routing_quality",
+        "analytics.sessions": "SessionList list_sessions",
+        "analytics.status.reader": "session_status",
+        "analytics.tools": "aggregate_tools",
+        "analytics.usage": "aggregate_usage",
+        "analytics.usage_row": "UsageReport UsageRow",
+        "analytics.window": "UsageWindow parse_usage_window",
+        "conversation": (
+            "Agent AgentError ContentPart Conversation ConversationSettings Done FileStore InvalidHistory "
+            "MemoryStore Message MissingField Reply Response SQLiteStore Saved Session SessionNotSaved "
+            "SessionStore StaleSession StreamPiece TextDelta TokenCounter Tool ToolCalled ToolRequest "
+            "ToolReturned Truncation"
+        ),
+        "errors": "Problem SessionLogError",
+        "events.envelope": "Event",
+        "events.money": "Money",
+        "events.payload_json": "payload",
+        "events.payloads": (
+            "LLMRequest LLMResponse Override RejectedOverride RoutingStickyState RoutingUtilizationState "
+            "SessionEnd SessionStart ToolCall"
+        ),
+        "events.tokens": "TokenUsage",
+        "logger.session_logger": "SessionLogger",
+        "pricing.book": "PriceBook",
+        "pricing.estimate": "estimate_cost",
+        "pricing.model_pricing": "ModelPricing",
+        "pricing.seed_table": "DEFAULT_PRICING PricingTable",
+        "reader.check": "check_logs",
+        "reader.follow": "follow",
+        "reader.repair": "repair_log",
+        "reader.stream": "read_events",
+        "render.replay": "replay",
+    },
+)

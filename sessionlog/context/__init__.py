@@ -6,10 +6,10 @@ registry makes snapshots of agents by id. Each of them also works from a log alo
 
 from __future__ import annotations
 
+from sessionlog.lazy_imports import lazy_names
+
 TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
 if TYPE_CHECKING:
-    from typing import Any
-
     from sessionlog.context.registry import (
         AgentRecorder,
         get_agent_context_snapshot,
@@ -33,40 +33,6 @@ if TYPE_CHECKING:
     from sessionlog.context.tracker import UsageTracker
     from sessionlog.context.usage import SessionUsage, TurnUsage, usage_to_dict
     from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, find_context_window, get_model_context_window
-
-_MODULES = {
-    "AgentRecorder": "registry",
-    "ContextSnapshot": "snapshots.snapshot",
-    "DEFAULT_CONTEXT_WINDOW": "windows",
-    "FullContextSnapshot": "snapshots.full_snapshot",
-    "MessageDetailSnapshot": "snapshots.snapshot_items",
-    "MessageSnapshot": "snapshots.snapshot_items",
-    "PromptSnapshot": "snapshots.full_snapshot",
-    "RequestUsageSnapshot": "steps",
-    "SessionUsage": "usage",
-    "StepRecord": "steps",
-    "TokenCount": "tokens",
-    "ToolDetailSnapshot": "snapshots.snapshot_items",
-    "ToolSnapshot": "snapshots.snapshot_items",
-    "TurnUsage": "usage",
-    "UsageTracker": "tracker",
-    "count_tokens": "tokens",
-    "count_tokens_json": "tokens",
-    "extract_context_snapshot": "snapshots.extract",
-    "extract_full_context_snapshot": "snapshots.extract",
-    "find_context_window": "windows",
-    "get_agent_context_snapshot": "registry",
-    "get_agent_full_context_snapshot": "registry",
-    "get_model_context_window": "windows",
-    "get_step_history": "snapshots.logged",
-    "list_available_tools": "snapshots.tools",
-    "record_steps_from_snapshot": "snapshots.snapshot",
-    "register_agent": "registry",
-    "save_csv": "steps",
-    "to_csv": "steps",
-    "unregister_agent": "registry",
-    "usage_to_dict": "usage",
-}
 
 __all__ = [
     "DEFAULT_CONTEXT_WINDOW",
@@ -102,17 +68,22 @@ __all__ = [
     "usage_to_dict",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module 'sessionlog.context' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line avoids
-
-    value = getattr(import_module(f"sessionlog.context.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    globals(),
+    {
+        "context.registry": (
+            "AgentRecorder get_agent_context_snapshot get_agent_full_context_snapshot register_agent unregister_agent"
+        ),
+        "context.snapshots.extract": "extract_context_snapshot extract_full_context_snapshot",
+        "context.snapshots.full_snapshot": "FullContextSnapshot PromptSnapshot",
+        "context.snapshots.logged": "get_step_history",
+        "context.snapshots.snapshot": "ContextSnapshot record_steps_from_snapshot",
+        "context.snapshots.snapshot_items": "MessageDetailSnapshot MessageSnapshot ToolDetailSnapshot ToolSnapshot",
+        "context.snapshots.tools": "list_available_tools",
+        "context.steps": "RequestUsageSnapshot StepRecord save_csv to_csv",
+        "context.tokens": "TokenCount count_tokens count_tokens_json",
+        "context.tracker": "UsageTracker",
+        "context.usage": "SessionUsage TurnUsage usage_to_dict",
+        "context.windows": "DEFAULT_CONTEXT_WINDOW find_context_window get_model_context_window",
+    },
+)

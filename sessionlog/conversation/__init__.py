@@ -13,10 +13,10 @@ first used.
 
 from __future__ import annotations
 
+from sessionlog.lazy_imports import lazy_names
+
 TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
 if TYPE_CHECKING:
-    from typing import Any
-
     from sessionlog.conversation.agent import Agent
     from sessionlog.conversation.history.conversation import Conversation, TokenCounter
     from sessionlog.conversation.history.settings import ConversationSettings
@@ -38,37 +38,6 @@ if TYPE_CHECKING:
     from sessionlog.conversation.turns.tool import Tool, tool
     from sessionlog.errors import AgentError, InvalidHistory, MissingField, SessionNotSaved, StaleSession
     from sessionlog.messages.message import ContentPart, Message, ToolRequest
-
-_HOMES = {
-    "Agent": "sessionlog.conversation.agent",
-    "AgentError": "sessionlog.errors",
-    "ContentPart": "sessionlog.messages.message",
-    "Conversation": "sessionlog.conversation.history.conversation",
-    "ConversationSettings": "sessionlog.conversation.history.settings",
-    "Done": "sessionlog.conversation.turns.pieces",
-    "FileStore": "sessionlog.conversation.stores.file",
-    "InvalidHistory": "sessionlog.errors",
-    "MemoryStore": "sessionlog.conversation.stores.memory",
-    "Message": "sessionlog.messages.message",
-    "MissingField": "sessionlog.errors",
-    "Reply": "sessionlog.conversation.turns.pieces",
-    "Response": "sessionlog.conversation.turns.pieces",
-    "SQLiteStore": "sessionlog.conversation.stores.sqlite",
-    "Saved": "sessionlog.conversation.stores.protocol",
-    "Session": "sessionlog.conversation.session",
-    "SessionNotSaved": "sessionlog.errors",
-    "SessionStore": "sessionlog.conversation.stores.protocol",
-    "StaleSession": "sessionlog.errors",
-    "StreamPiece": "sessionlog.conversation.turns.pieces",
-    "TextDelta": "sessionlog.conversation.turns.pieces",
-    "TokenCounter": "sessionlog.conversation.history.conversation",
-    "Tool": "sessionlog.conversation.turns.tool",
-    "ToolCalled": "sessionlog.conversation.turns.pieces",
-    "ToolRequest": "sessionlog.messages.message",
-    "ToolReturned": "sessionlog.conversation.turns.pieces",
-    "Truncation": "sessionlog.conversation.history.truncation",
-    "tool": "sessionlog.conversation.turns.tool",
-}
 
 __all__ = [
     "Agent",
@@ -101,17 +70,21 @@ __all__ = [
     "tool",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'sessionlog.conversation' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line does without
-
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    globals(),
+    {
+        "conversation.agent": "Agent",
+        "conversation.history.conversation": "Conversation TokenCounter",
+        "conversation.history.settings": "ConversationSettings",
+        "conversation.history.truncation": "Truncation",
+        "conversation.session": "Session",
+        "conversation.stores.file": "FileStore",
+        "conversation.stores.memory": "MemoryStore",
+        "conversation.stores.protocol": "Saved SessionStore",
+        "conversation.stores.sqlite": "SQLiteStore",
+        "conversation.turns.pieces": "Done Reply Response StreamPiece TextDelta ToolCalled ToolReturned",
+        "conversation.turns.tool": "Tool tool",
+        "errors": "AgentError InvalidHistory MissingField SessionNotSaved StaleSession",
+        "messages.message": "ContentPart Message ToolRequest",
+    },
+)

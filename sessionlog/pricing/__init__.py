@@ -3,9 +3,11 @@
 The names load on first use, so that a write path which only records pays nothing for prices.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from sessionlog.lazy_imports import lazy_names
+
+TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
 if TYPE_CHECKING:
     from sessionlog.pricing.book import PriceBook, PriceInfo, PriceTier
     from sessionlog.pricing.estimate import estimate_cost
@@ -22,25 +24,12 @@ __all__ = [
     "estimate_cost",
 ]
 
-_HOME = {
-    "DEFAULT_PRICING": "seed_table",
-    "ModelPricing": "model_pricing",
-    "PriceBook": "book",
-    "PriceInfo": "book",
-    "PriceTier": "book",
-    "PricingTable": "seed_table",
-    "estimate_cost": "estimate",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    globals(),
+    {
+        "pricing.book": "PriceBook PriceInfo PriceTier",
+        "pricing.estimate": "estimate_cost",
+        "pricing.model_pricing": "ModelPricing",
+        "pricing.seed_table": "DEFAULT_PRICING PricingTable",
+    },
+)
