@@ -206,11 +206,13 @@ def cache_misses(
     return CacheReport(
         source=log.source.id, session=name_of_session(log, session), path=log.path, requests=len(answered),
         known_prompts=sum(one.is_known for one in answered), cached_tokens=sum(usage.cache_read for usage in usages),
-        misses=tuple(_find(answered, usages, price)), problem_count=damage.count, problems=damage.problems,
+        misses=tuple(_find_misses(answered, usages, price)), problem_count=damage.count, problems=damage.problems,
     )  # fmt: skip
 
 
-def _find(answered: Sequence[_Request], usages: Sequence[TokenUsage], price: Price | None) -> Iterator[CacheMiss]:
+def _find_misses(
+    answered: Sequence[_Request], usages: Sequence[TokenUsage], price: Price | None
+) -> Iterator[CacheMiss]:
     is_cached = any(usage.cache_read for usage in usages)
     names_writes = any(usage.cache_write for usage in usages)
     last: TokenUsage | None = None

@@ -53,7 +53,7 @@ class Entry:
         usage: The usage of the response, as given.
         instructions: A system prompt that is sent beside the history.
         run: The id of the run that it belongs to.
-        unrun: Ids of calls that no tool runs for: a structured answer, or calls that came too late.
+        not_run: Ids of calls that no tool runs for: a structured answer, or calls that came too late.
         problems: What could not be read as a message and was kept as text.
     """
 
@@ -64,7 +64,7 @@ class Entry:
     usage: Any = None
     instructions: str | None = None
     run: str | None = None
-    unrun: frozenset[str] = frozenset()
+    not_run: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
 
     @property
@@ -81,7 +81,7 @@ class Entry:
     @property
     def tool_names(self) -> tuple[str, ...]:
         """The tools that it calls: one name for each call for which a tool runs."""
-        calls = (call for message in self.messages for call in message.tool_calls if call.id not in self.unrun)
+        calls = (call for message in self.messages for call in message.tool_calls if call.id not in self.not_run)
         return tuple(call.name or "unknown" for call in calls)
 
     @property

@@ -63,15 +63,15 @@ _NOT_RUN = (  # results that pydantic-ai gives to calls that end a run, or come 
 
 
 def read_entries(history: Iterable[object]) -> tuple[Entry, ...]:
-    """Read a whole history; the results of calls show for which of them no tool ran (`Entry.unrun`)."""
+    """Read a whole history; the results of calls show for which of them no tool ran (`Entry.not_run`)."""
     entries: list[Entry] = []
-    unrun: set[str] = set()  # ids of calls in the nearest earlier response: others may reuse them
+    not_run: set[str] = set()  # ids of calls in the nearest earlier response: others may reuse them
     for entry in reversed([read_entry(value) for value in history]):
         if entry.is_response:
-            entries.append(replace(entry, unrun=frozenset(unrun)) if unrun else entry)
-            unrun = set()
+            entries.append(replace(entry, not_run=frozenset(not_run)) if not_run else entry)
+            not_run = set()
         else:
-            unrun.update(m.tool_call_id or "" for m in entry.messages if m.role == "tool" and m.content in _NOT_RUN)
+            not_run.update(m.tool_call_id or "" for m in entry.messages if m.role == "tool" and m.content in _NOT_RUN)
             entries.append(entry)
     return tuple(reversed(entries))
 
@@ -124,7 +124,9 @@ class _Builder:
     def result(self, call_id: Json, content: Json, *, name: Json = None, failed: bool = False) -> None:
         """Add the result of a tool."""
         extra = {"is_error": True} if failed else {}
-        result = Message("tool", _result_content(content), tool_call_id=_word(call_id), name=_word(name), extra=extra)
+        result = Message(
+            "tool", _result_content(content), tool_call_id=_identifier(call_id), name=_identifier(name), extra=extra
+        )
         self._results.append(result)
 
     def messages(self) -> tuple[Message, ...]:
@@ -194,8 +196,8 @@ def _result(value: Mapping[str, Json]) -> Message:
     return Message(
         "tool",
         _result_content(value.get("content", value.get("output"))),
-        tool_call_id=_word(value.get("tool_call_id") or value.get("call_id")),
-        name=_word(value.get("name")),
+        tool_call_id=_identifier(value.get("tool_call_id") or value.get("call_id")),
+        name=_identifier(value.get("name")),
         partial=_text(value.get("partial")),
         extra=_extra(value),
     )
@@ -285,7 +287,7 @@ def _pydantic_entry(value: object, *, is_response: bool) -> Entry:
         timestamp=next((stamp for time in times if (stamp := utc_time(time))), None),
         usage=get(value, "usage") if is_response else None,
         instructions=instructions if isinstance(instructions, str) and instructions else None,
-        run=_word(get(value, "run_id")),
+        run=_identifier(get(value, "run_id")),
     )
 
 
@@ -294,7 +296,7 @@ def _add_pydantic(builder: _Builder, part: object, *, is_response: bool) -> None
     kind = _PYDANTIC.get(word, "assistant" if is_response else "system")
     content = get(part, "content")
     if kind == "call":
-        call_id, name = _word(get(part, "tool_call_id")), _word(get(part, "tool_name"))
+        call_id, name = _identifier(get(part, "tool_call_id")), _identifier(get(part, "tool_name"))
         builder.call(ToolRequest.of_model(call_id or "", name or "", get(part, "args")))
     elif kind == "tool":
         failed = word.startswith("retry") or get(part, "outcome") not in (None, "success")
@@ -397,7 +399,7 @@ def _call(item: Mapping[str, Json]) -> ToolRequest:
     given = next((inner[key] for key in ("arguments", "input", "args") if key in inner), None)
     call_id = item.get("call_id") or item.get("id") or item.get("tool_call_id")
     name = inner.get("name") or item.get("tool_name")
-    return ToolRequest.of_model(_word(call_id) or "", _word(name) or "", given)
+    return ToolRequest.of_model(_identifier(call_id) or "", _identifier(name) or "", given)
 
 
 def _extra(value: Mapping[str, Json]) -> dict[str, Json]:
@@ -412,5 +414,5 @@ def _text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _word(value: Json) -> str | None:
+def _identifier(value: Json) -> str | None:
     return value if isinstance(value, str) and value else str(value) if isinstance(value, int) else None

@@ -21,8 +21,8 @@ _SECRET_NAME = re.compile(
     r"|credential|headers?$"
 )
 _SCHEMA_VALUES = frozenset({"const", "default", "enum", "example", "examples"})
-_LEAST = 8  # characters: shorter values may be ordinary words
-_DEPTH = 32
+_MIN_LENGTH = 8  # characters: shorter values may be ordinary words
+_MAX_DEPTH = 32
 
 
 class SecretFilter:
@@ -34,7 +34,7 @@ class SecretFilter:
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if env is None else env
-        values = {value for name, value in self._env.items() if len(value) >= _LEAST and _SECRET_NAME.search(name)}
+        values = {value for name, value in self._env.items() if len(value) >= _MIN_LENGTH and _SECRET_NAME.search(name)}
         longest_first = sorted(values, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
 
@@ -44,11 +44,11 @@ class SecretFilter:
 
     def settings(self, value: object) -> Any:
         """Return settings as a JSON value without secrets and objects."""
-        return self._json(value, _DEPTH, is_schema=False)
+        return self._json(value, _MAX_DEPTH, is_schema=False)
 
     def schema(self, value: object) -> Any:
         """Return a JSON schema without the defaults and examples of properties that are named like secrets."""
-        return self._json(value, _DEPTH, is_schema=True)
+        return self._json(value, _MAX_DEPTH, is_schema=True)
 
     def tool_keys(self) -> dict[str, str]:
         """Return which of the usual keys for tools are in the environment, with hidden values."""

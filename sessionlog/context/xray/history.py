@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any
 
-from sessionlog.context.xray.measure import HOW_TO_CALL, SizedMessage, Summed, measure_tools
+from sessionlog.context.xray.measure import TOOL_INSTRUCTIONS, SizedMessage, Summed, measure_tools
 from sessionlog.context.xray.pieces import size_of, sum_up, total
 from sessionlog.context.xray.requests import History, Sample, Window, name_results
 from sessionlog.errors import Problem
@@ -245,7 +245,9 @@ class _Fold:
         """Return the requests and the selected window after the events so far."""
         window = None if self._selected is None else self._selected.counted(self._names)
         size = 0 if window is None else self._sizes[window.number - 1]
-        fixed = HOW_TO_CALL.tokens if window is not None and window.tools else 0  # not in the log, so not in the ratio
+        fixed = (
+            TOOL_INSTRUCTIONS.tokens if window is not None and window.tools else 0
+        )  # not in the log, so not in the ratio
         tokens = 0 if window is None else total(window.pieces) + total(window.tools) - fixed
         estimates = (fixed + (one * tokens // size if size else 0) for one in self._sizes)
         return History(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sessionlog.context.xray.measure import HOW_TO_CALL
+from sessionlog.context.xray.measure import TOOL_INSTRUCTIONS
 from sessionlog.context.xray.parts import Item
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.sources.record import server_of
@@ -55,7 +55,7 @@ def list_items(kinds: Sequence[str], pieces: Sequence[Piece], tools: Sequence[Pi
     groups: defaultdict[Any, list[tuple[str, str, Piece]]] = defaultdict(list)
     for tool in tools:
         if tool.kind != "tool":
-            groups[HOW_TO_CALL].append(("tools", tool.name, tool))
+            groups[TOOL_INSTRUCTIONS].append(("tools", tool.name, tool))
             continue
         server = server_of(tool.name)[1]
         name = f"mcp {server} tool definitions" if server else f"tool definition {tool.name}"

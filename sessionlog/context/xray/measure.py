@@ -49,7 +49,9 @@ MEMORY, REMINDERS = "memory files", "reminders"
 _PLACEHOLDER = re.compile(r"^\[(?:image|document)\]$", re.MULTILINE)
 
 
-HOW_TO_CALL = Piece(role="system", kind="words", tokens=TOOLS, name="how to call tools (the provider's words)")
+TOOL_INSTRUCTIONS = Piece(
+    role="system", kind="instructions", tokens=TOOLS, name="how to call tools (added by the provider)"
+)
 """What a provider adds to a request with tools."""
 
 
@@ -102,10 +104,10 @@ class Summed(SizedMessage):
 
 
 def measure_tools(tools: Json, model: str | None) -> tuple[Piece, ...]:
-    """Return one piece for each definition of a request's `tools`, and `HOW_TO_CALL` where there are any."""
+    """Return one piece for each definition of a request's `tools`, and `TOOL_INSTRUCTIONS` where there are any."""
     if not isinstance(tools, list | tuple) or not tools:
         return ()
-    return (*(measure_tool(tool, model) for tool in tools), HOW_TO_CALL)
+    return (*(measure_tool(tool, model) for tool in tools), TOOL_INSTRUCTIONS)
 
 
 def measure_message(message: Json, model: str | None, *, placeholders: bool = False) -> tuple[Piece, ...]:

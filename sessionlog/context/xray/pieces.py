@@ -18,7 +18,7 @@ class Piece:
 
     Attributes:
         role: system, user, assistant, tool, or another role that was logged.
-        kind: text, reasoning, image, call, result, or tool for a definition.
+        kind: text, reasoning, image, call, result, tool (a definition), or instructions (for calling tools).
         tokens: Its size with its framing, estimated.
         name: The tool of a call, a result or a definition.
         target: The path, command or other main argument of a call, shortened; a result has that of its call.

@@ -252,7 +252,7 @@ def logged(tmp_path, *, model="claude-opus-4-5", reported=144_500):
 
 
 def test_the_fill_of_a_logged_window_is_what_the_provider_counted(tmp_path):
-    """As the X-ray has it; the parts stay estimates, and the difference is named."""
+    """As in the context report; the parts stay estimates, and the difference is named."""
     path = logged(tmp_path)
     snapshot = extract_context_snapshot(log=path)
     assert (snapshot.model_input_tokens, snapshot.model_output_tokens) == (144_500, 7)

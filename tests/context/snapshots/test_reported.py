@@ -1,4 +1,4 @@
-"""What the provider counted, as the X-ray has it."""
+"""What the provider counted, as in the context report."""
 
 import pytest
 

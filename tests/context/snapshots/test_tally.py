@@ -32,7 +32,7 @@ def test_a_part_is_counted_in_its_json(part, sent):
 
 @pytest.mark.parametrize("kind", ["user", "tool_return"])
 def test_a_picture_has_one_size(kind):
-    """That of the X-ray, whatever counts the words; it is a guess."""
+    """That of the context report, whatever counts the words; it is a guess."""
     tally = Tally(len)
     plain = tally.piece(Piece(kind=kind, text="[binary]"))
     assert not tally.estimated

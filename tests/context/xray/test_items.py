@@ -60,7 +60,7 @@ def test_definitions_of_a_server_are_one_thing():
     items, _ = look(tools=tools)
     assert [(item.name, item.count) for item in items] == [
         ("mcp github tool definitions", 2), ("tool definition bash", 1),
-        ("how to call tools (the provider's words)", 1),
+        ("how to call tools (added by the provider)", 1),
     ]  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def test_a_definition_counts_as_it_is_sent():
     tool = {"name": "read", "description": "Read a file", "parameters": {"type": "object"}}
     assert measure_tool(tool, None).tokens == measure_tool({"type": "function", "function": tool}, None).tokens
     assert measure_tool(tool, None).name == "read"
-    assert [piece.kind for piece in measure_tools([tool, 3], None)] == ["tool", "tool", "words"]
+    assert [piece.kind for piece in measure_tools([tool, 3], None)] == ["tool", "tool", "instructions"]
     assert measure_tools([], None) == measure_tools(None, None) == measure_tools("x", None) == ()
 
 

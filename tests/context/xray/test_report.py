@@ -1,4 +1,4 @@
-"""The X-ray: its parts always sum to the total, whatever log it looks at, and it says what it cannot see."""
+"""The context report: its parts always sum to the total, whatever log it looks at, and it says what it cannot see."""
 
 import os
 from pathlib import Path
