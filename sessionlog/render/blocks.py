@@ -57,7 +57,7 @@ def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Ite
         yield from _active(report.active, tz)
     if report.limits:
         yield Line()
-        rows = [_limit(word, tz, now) for word in report.limits]
+        rows = [_limit(one, tz, now) for one in report.limits]
         limits = fit_table(_LIMIT_COLUMNS, rows, width=view.width, wide=view.wide)
         hidden += limits.hidden
         yield from limits.lines
@@ -113,20 +113,20 @@ def _labelled(label: str, text: str, style: str = "") -> Line:
     return Line.of((f"{label:<{_LABEL}} ", "secondary"), (text, style))
 
 
-def _limit(word: RateLimit, tz: str, now: datetime) -> list[Cell]:
-    used, zone = word.used_percent, resolve_zone(tz)
-    minutes, resets_ns = word.limit.window_minutes, word.resets_ns
+def _limit(one: RateLimit, tz: str, now: datetime) -> list[Cell]:
+    used, zone = one.used_percent, resolve_zone(tz)
+    minutes, resets_ns = one.limit.window_minutes, one.resets_ns
     resets = UNKNOWN if resets_ns is None else stamp(resets_ns, zone, now=now)
-    faded = "secondary" if word.has_reset else ""
+    faded = "secondary" if one.has_reset else ""
     style = faded if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
     return [
-        Cell(text=one_line(f"{word.source} {word.limit.name}", _NAME), style=faded),
+        Cell(text=one_line(f"{one.source} {one.limit.name}", _NAME), style=faded),
         Cell(text=bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
         Cell(text=percent(None if used is None else used / 100), style=style),
         Cell(text=duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
-        Cell(text=f"window over since {resets}" if word.has_reset else resets, style=faded),
-        Cell(text=duration(word.age_ms), style="secondary"),
-        Cell(text=one_line(word.limit.plan, _NAME), style="secondary"),
+        Cell(text=f"window over since {resets}" if one.has_reset else resets, style=faded),
+        Cell(text=duration(one.age_ms), style="secondary"),
+        Cell(text=one_line(one.limit.plan, _NAME), style="secondary"),
     ]
 
 

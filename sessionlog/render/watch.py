@@ -29,18 +29,18 @@ _SPAN = "last 5 min"
 
 
 def render_watch(
-    seen: WatchSnapshot, *, width: int, tz: str, height: int | None = None, home: str = ""
+    snapshot: WatchSnapshot, *, width: int, tz: str, height: int | None = None, home: str = ""
 ) -> Iterator[Line]:
     """Yield the lines, at most `height`."""
     zone = resolve_zone(tz)
-    notes = [Line(one_line(note, 400 if height is None else width), "unfinished") for note in seen.notes]
-    notes += _marks(seen)
-    shown = _RowLimits(seen, height, len(notes))
+    notes = [Line(one_line(note, 400 if height is None else width), "unfinished") for note in snapshot.notes]
+    notes += _marks(snapshot)
+    shown = _RowLimits(snapshot, height, len(notes))
     blocks = [
-        [_title(seen, zone, width)],
-        session_lines(seen, shown.sessions, width, home),
-        budget_lines(seen, shown.budgets, width, zone),
-        event_lines(seen, shown.events, width, zone),
+        [_title(snapshot, zone, width)],
+        session_lines(snapshot, shown.sessions, width, home),
+        budget_lines(snapshot, shown.budgets, width, zone),
+        event_lines(snapshot, shown.events, width, zone),
         notes,
     ]
     lines = [line for block in blocks if block for line in (Line(), *block)][1:]
@@ -50,8 +50,12 @@ def render_watch(
 class _RowLimits:
     """The most rows of sessions, budgets and events, so that all parts fit the height."""
 
-    def __init__(self, seen: WatchSnapshot, height: int | None, notes: int) -> None:
-        sessions, budgets, events = len(seen.sessions), len(seen.budgets) + len(seen.limits), len(seen.events)
+    def __init__(self, snapshot: WatchSnapshot, height: int | None, notes: int) -> None:
+        sessions, budgets, events = (
+            len(snapshot.sessions),
+            len(snapshot.budgets) + len(snapshot.limits),
+            len(snapshot.events),
+        )
         if height is None:
             self.sessions, self.budgets, self.events = SESSIONS_SHOWN, BUDGETS_SHOWN, EVENTS_SHOWN
             return
@@ -71,17 +75,17 @@ def _taken(there: int, shown: int, *, more: int = 1) -> int:
     return (2 + shown + (more if shown < there else 0)) if there else 0
 
 
-def _title(seen: WatchSnapshot, zone: tzinfo, width: int) -> Line:
-    now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=seen.now_ns // 1000)
-    at = f"{stamp(seen.now_ns, zone, now=now)}:{local_time(seen.now_ns, zone):%S}"
+def _title(snapshot: WatchSnapshot, zone: tzinfo, width: int) -> Line:
+    now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=snapshot.now_ns // 1000)
+    at = f"{stamp(snapshot.now_ns, zone, now=now)}:{local_time(snapshot.now_ns, zone):%S}"
     where = f" ({zone_name(zone)})" if width >= _WITH_ZONE else ""
-    whole = seen.pace
+    whole = snapshot.pace
     steps = spark(whole.steps, len(whole.steps))
     pace = f"{tokens_pace(whole)} tok/min" + (f"  {cost_pace(whole)}/min" if whole.tokens else "")
     for time, trend in (
         (f" · {at}{where}", f"{steps}  {_SPAN}  "), (f" · {at}", f"{_SPAN}  "), (f" · {at}", ""), ("", ""),
     ):  # fmt: skip
-        left = f"{time} · {len(seen.sessions)} running"
+        left = f"{time} · {len(snapshot.sessions)} running"
         gap = width - sum(map(cell_len, ("Watch", left, trend, pace)))
         if gap >= GAP:
             break
@@ -90,12 +94,14 @@ def _title(seen: WatchSnapshot, zone: tzinfo, width: int) -> Line:
     return line
 
 
-def _marks(seen: WatchSnapshot) -> list[Line]:
+def _marks(snapshot: WatchSnapshot) -> list[Line]:
     """Return a line that explains the marks that occur."""
     meanings = []
-    shown: list[RunningSession | Pace] = [*seen.sessions, seen.pace]
-    if any(one.estimated for one in [*shown, *seen.budgets, *seen.events]):
+    shown: list[RunningSession | Pace] = [*snapshot.sessions, snapshot.pace]
+    if any(one.estimated for one in [*shown, *snapshot.budgets, *snapshot.events]):
         meanings.append("~ estimated from list prices")
-    if any(one.cost_is_partial and one.cost_nano is not None for one in shown) or any(b.unpriced for b in seen.budgets):
+    if any(one.cost_is_partial and one.cost_nano is not None for one in shown) or any(
+        b.unpriced for b in snapshot.budgets
+    ):
         meanings.append("+ a part of it has no price")
     return [Line(" · ".join(meanings), "note")] if meanings else []

@@ -18,15 +18,15 @@ from sessionlog.render.watch import render_watch
 class Picture:
     """Renders a watch for rich at the current size of the terminal."""
 
-    def __init__(self, seen: WatchSnapshot, *, tz: str, home: str) -> None:
-        self.seen = seen
+    def __init__(self, snapshot: WatchSnapshot, *, tz: str, home: str) -> None:
+        self.snapshot = snapshot
         self._tz, self._home = tz, home
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the segments of the lines."""
         height = options.height or console.size.height
         for number, line in enumerate(
-            render_watch(self.seen, width=options.max_width, height=height, tz=self._tz, home=self._home)
+            render_watch(self.snapshot, width=options.max_width, height=height, tz=self._tz, home=self._home)
         ):
             if number:
                 yield Segment.line()
@@ -40,9 +40,9 @@ class WatchScreen:
     def __init__(self, live: Live, *, tz: str, home: str) -> None:
         self._live, self._tz, self._home = live, tz, home
 
-    def show(self, seen: WatchSnapshot) -> None:
+    def show(self, snapshot: WatchSnapshot) -> None:
         """Paint a new picture."""
-        self._live.update(Picture(seen, tz=self._tz, home=self._home), refresh=True)
+        self._live.update(Picture(snapshot, tz=self._tz, home=self._home), refresh=True)
 
     def repaint(self) -> None:
         """Paint the last picture again, for a terminal that changed its size."""

@@ -83,14 +83,14 @@ def _lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
     return fit_table(kept, [[row[index] for index, *_ in shown] for row in rows], width=width).lines
 
 
-def session_lines(seen: WatchSnapshot, most: int, width: int, home: str) -> list[Line]:
+def session_lines(snapshot: WatchSnapshot, most: int, width: int, home: str) -> list[Line]:
     """Return the running sessions, at most `most`."""
-    if not seen.sessions:
+    if not snapshot.sessions:
         return [Line("No session is running.", "secondary")]
     cells = 10 if width >= ROOMY else 5
-    rows = [_session(one, seen.now_ns, cells, home) for one in seen.sessions[:most]]
+    rows = [_session(one, snapshot.now_ns, cells, home) for one in snapshot.sessions[:most]]
     lines = _lay_out(_COLUMNS, rows, width, cells)
-    return [*lines, *_more(len(seen.sessions) - len(rows), "session")]
+    return [*lines, *_more(len(snapshot.sessions) - len(rows), "session")]
 
 
 def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Cell]:
@@ -116,16 +116,16 @@ def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Ce
     ]
 
 
-def budget_lines(seen: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
+def budget_lines(snapshot: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
     """Return the budgets and the providers' rate limits, at most `most`, the fullest first."""
-    own = [(one.percent, _budget(one, seen.now_ns, zone, width)) for one in seen.budgets]
-    own += [(one.used_percent or 0, _limit(one, seen.now_ns, zone, width)) for one in seen.limits]
+    own = [(one.percent, _budget(one, snapshot.now_ns, zone, width)) for one in snapshot.budgets]
+    own += [(one.used_percent or 0, _limit(one, snapshot.now_ns, zone, width)) for one in snapshot.limits]
     if not own:
         return []
     own.sort(key=lambda pair: -pair[0])
     rows = [row for _, row in own[:most]]
-    columns = _BUDGETS if seen.budgets else _BUDGETS[:3] + _BUDGETS[-1:]
-    if not seen.budgets:
+    columns = _BUDGETS if snapshot.budgets else _BUDGETS[:3] + _BUDGETS[-1:]
+    if not snapshot.budgets:
         rows = [[*row[:3], row[-1]] for row in rows]
     return [*_lay_out(columns, rows, width, _bar_cells(width)), *_more(len(own) - len(rows), "budget")]
 
@@ -167,9 +167,9 @@ def _bar_cells(width: int) -> int:
     return 20 if width >= ROOMY else 8
 
 
-def event_lines(seen: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
+def event_lines(snapshot: WatchSnapshot, most: int, width: int, zone: tzinfo) -> list[Line]:
     """Return the last events, at most `most`, newest first."""
-    rows = [_event(one, zone) for one in seen.events[:most]]
+    rows = [_event(one, zone) for one in snapshot.events[:most]]
     return list(fit_table(_EVENTS, rows, width=width).lines) if rows else []
 
 

@@ -200,8 +200,8 @@ class _Fold:
         yield from self._break_off()
         self._ended = self._is_repeated = False
         self._totals.requested_model = request.model or ""
-        ran, messages = self._new_blocks(event)
-        yield from ran
+        results, messages = self._new_blocks(event)
+        yield from results
         yield from self._unanswered()
         if self._all_messages or self._named(event.type):
             # The oldest logs have a count of messages instead of messages.
@@ -218,8 +218,8 @@ class _Fold:
         yield from messages
 
     def _new_blocks(self, event: Event) -> tuple[list[ToolCallBlock], list[MessageBlock]]:
-        """Return what is new in the conversation: open tool calls with their results, and messages."""
-        ran: list[ToolCallBlock] = []
+        """Return the new results of open tool calls, and the other new messages."""
+        results: list[ToolCallBlock] = []
         messages: list[MessageBlock] = []
         elements = exact_elements(event)
         splices = (splice for splice in self._splices if splice.cause not in ("answer", "partial", "result"))
@@ -231,12 +231,12 @@ class _Fold:
                 if message.role == "tool" and call is not None:
                     self._pending.remove(call)
                     self._totals.counts["tool"] += 1
-                    ran.append(ToolCallBlock(call=call, output=text))
+                    results.append(ToolCallBlock(call=call, output=text))
                 elif message.role == "user" and text.strip() == self._prompt.strip():
                     self._prompt = ""  # shown with the head
                 else:
                     messages.append(message_block(message, one, self._tools, elements))
-        return ran, messages
+        return results, messages
 
     def _on_change(self, event: Event, change: HistoryChange) -> Iterator[Block]:
         """Yield a line for a history that changes between requests, with the messages that no request will repeat."""
