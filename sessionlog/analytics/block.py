@@ -1,6 +1,6 @@
-"""Block, ActiveBlock and BlockReport: what a report on blocks says, in exact numbers and with the JSON names.
+"""Block, ActiveBlock and BlockReport: the values of a report on blocks, exact and with the JSON names.
 
-A pace is measured from the start of its block, and not before its first record is a minute old.
+A rate is measured from the start of its block, once the first record is a minute old.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COLUMNS = (
     Column("cost_usd", "usd", "COST", label="cost"),
     Column("cost_is_partial", "flag"),
 )
-"""What is said of a block, in the order of JSON and CSV."""
+"""The columns of a block, in the order of JSON and CSV."""
 
 TABLE = (
     "start", "end", "is_active", "last", "sessions", "requests", "failed_requests", "input_tokens",
@@ -52,17 +52,17 @@ TABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block(Sums):
-    """The records of one stretch of hours.
+    """The sums of the records in one block.
 
     Attributes:
-        start_ns: The full hour (UTC) in which it began.
-        end_ns: Its start and the length of blocks; outside of it.
-        first_ns: Its first record.
-        last_ns: Its last record.
-        is_active: The present lies in it.
+        start_ns: The full hour (UTC) in which it begins.
+        end_ns: Its start plus the length of a block; exclusive.
+        first_ns: The time of its first record.
+        last_ns: The time of its last record.
+        is_active: Whether the present lies in it.
         sessions: Distinct sessions with a record in it.
         requests: LLM calls.
-        failed_requests: Those that failed.
+        failed_requests: Failed LLM calls.
         models: Its models, the one with the most output first.
         input_tokens: Tokens that touched no cache.
         output_tokens: Generated tokens, reasoning included.
@@ -70,8 +70,8 @@ class Block(Sums):
         cache_write_tokens: Tokens written to a cache.
         reasoning_tokens: The part of the output that was reasoning.
         known_nano: Recorded cost in nano-dollars, None when none is recorded.
-        estimated_nano: Cost by the price table for the rest, None when there is none.
-        cost_is_partial: A part has neither.
+        estimated_nano: Cost of the rest by the price table, None when there is none.
+        cost_is_partial: Whether a part has neither.
     """
 
     start_ns: int
@@ -99,10 +99,10 @@ class Block(Sums):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveBlock:
-    """The block in which the present lies: how fast it is used, and where that leads.
+    """The block in which the present lies, with its rates and projections.
 
     Attributes:
-        block: What was used so far.
+        block: The usage so far.
         now_ns: The present.
     """
 
@@ -116,7 +116,7 @@ class ActiveBlock:
 
     @property
     def elapsed_ns(self) -> int | None:
-        """Time since the block began; None while its first record is less than a minute old, for a pace would jump."""
+        """Time since the block began; None while the first record is less than a minute old: rates would jump."""
         measured = self.now_ns - self.block.first_ns >= _MINUTE_NS
         return self.now_ns - self.block.start_ns if measured else None
 
@@ -138,13 +138,13 @@ class ActiveBlock:
 
     @property
     def projected_tokens(self) -> int | None:
-        """Tokens at the block's end if it goes on at this pace."""
+        """Tokens at the block's end at this rate."""
         elapsed, whole = self.elapsed_ns, self.block.end_ns - self.block.start_ns
         return None if elapsed is None else self.block.total_tokens * whole // elapsed
 
     @property
     def projected_cost_usd(self) -> float | None:
-        """Cost at the block's end if it goes on at this pace, in US dollars."""
+        """Cost at the block's end at this rate, in US dollars."""
         rate = self.cost_usd_per_hour
         return None if rate is None else rate * ((self.block.end_ns - self.block.start_ns) / _HOUR_NS)
 
@@ -153,7 +153,7 @@ class ActiveBlock:
         return None if elapsed is None else amount / (elapsed / unit_ns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The block's object, and its pace beside it."""
+        """The block's object in the JSON document, with its rates."""
         return {
             **self.block.to_dict(),
             "left_ms": self.left_ms,
@@ -167,17 +167,17 @@ class ActiveBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockReport(Report):
-    """Blocks, newest first; `Report` says what the other fields are.
+    """Blocks, newest first; `Report` documents the other fields.
 
     Attributes:
         hours: The length of a block.
-        sources: Whose records are in the blocks, or would be if there were any.
+        sources: The sources whose records the blocks count.
         rows: Blocks with a record in the window, each whole.
         totals: Tokens and cost of all of them.
-        active: The one in which the present lies.
-        limits: What providers said about rate limits.
+        active: The block in which the present lies.
+        limits: The last reports of rate limits.
         untimed_requests: Requests without a time, which are in no block.
-        found_blocks: How many there are before anything is left out.
+        found_blocks: The number of blocks before `only_active` and `limit`.
     """
 
     schema = "sessionlog.blocks/2"
@@ -203,17 +203,17 @@ class BlockReport(Report):
 
     @property
     def extra(self) -> Mapping[str, Any]:
-        """Whose blocks these are, the active one's pace, and what is known of rate limits."""
+        """Sources, the active block with its rates, rate limits, and untimed requests."""
         return {
             "hours": self.hours,
             "sources": list(self.sources),
             "active": None if self.active is None else self.active.to_dict(),
-            "limits": [word.to_dict() for word in self.limits],
+            "limits": [limit.to_dict() for limit in self.limits],
             "untimed_requests": self.untimed_requests,
         }
 
     def footnotes(self) -> Iterator[str]:
-        """Yield what the marks beside costs mean, and how many requests are in no block."""
+        """Yield the meaning of cost marks, and the number of requests in no block."""
         yield from cost_footnotes(self.priced_from, self.rows)
         if self.untimed_requests:
             have = "request has" if self.untimed_requests == 1 else "requests have"

@@ -1,9 +1,9 @@
-"""Blocks: usage in stretches of five hours, as the windows of subscriptions run, and what logs say of rate limits.
+"""Blocks: usage in blocks of five hours, like the rate-limit windows of subscriptions, and the logged rate limits.
 
 A block begins at the full hour (UTC) of its first record; the next one with the first record at or after its end. So an
-hour is never divided, a pause longer than a block always ends it, and blocks hold every record that has a time exactly
-once. All records of the chosen sources say where blocks begin; other filters only choose what is summed in them, and a
-window chooses whole blocks: a subscription's window does not move because one project is looked at.
+hour is never divided, a pause longer than a block always ends it, and each record with a time is in exactly one block.
+All records of the chosen sources determine where blocks begin. Other filters only choose what is summed in them, and a
+window chooses whole blocks: a subscription's window does not depend on the project that a report is about.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 HOURS = 5
 MOST_HOURS = 744
 USUAL_SOURCE = "claude-code"
-"""Whose subscription has such windows: the default where it has logs."""
+"""The source whose subscription has such windows: the default where it has logs."""
 
 _HOUR_NS = 3600 * SECOND
 
 _PAST = "(r.time_ns IS NULL OR r.time_ns <= :now_ns)"
-"""Seen from the present nothing has happened yet that is later: a log may know more than the moment asked about."""
+"""Later records do not count: `now` may be in the past, and the log may go on after it."""
 
 _BLOCKS = """
 SELECT block_hour(r.time_ns), MIN(r.time_ns), MAX(r.time_ns), COUNT(DISTINCT r.session_id), SUM(r.requests),
@@ -63,16 +63,16 @@ def list_blocks(
     """List blocks of usage, newest first.
 
     Args:
-        paths: Files or folders; our own sessions and every agent found when None.
+        paths: Files or folders; native sessions and the logs of every agent when None.
         hours: The length of a block, 1 to 744; blocks begin at full hours of UTC.
         only_active: Leave out all blocks but the active one.
-        options: See `Question`. The window chooses blocks with a record in it; `now` makes a block the active one, and
-            what is later is left out. Without a source filter the blocks are those of `claude-code` where it has any
-            that are asked for, else of all sources together.
+        options: See `Question`. The window chooses blocks with a record in it; `now` determines the active block, and
+            later records are left out. Without a source filter the blocks are those of `claude-code` if any match,
+            else those of all sources together.
 
     Raises:
         InvalidWindow: The window is outside the grammar.
-        InvalidQuery: A filter or source does not exist, or `hours` is out of range.
+        InvalidQuery: A filter or source is unknown, or `hours` is out of range.
     """
     if not 1 <= hours <= MOST_HOURS:
         raise InvalidQuery(f"a block of {hours} hours: give 1 to {MOST_HOURS}")
@@ -83,9 +83,9 @@ def list_blocks(
 
 
 def fold_blocks(book: ReadBook, selection: Selection, *, hours: int = HOURS, only_active: bool = False) -> BlockReport:
-    """Ask one book for all blocks that a selection touches, or only for the active one of them.
+    """Query a book for the blocks of a selection, or only for the active one.
 
-    Without a wish the blocks are those of the agent whose subscription has them, unless only others have some to show.
+    Without a source filter the blocks are those of `USUAL_SOURCE`, unless only other sources have any.
     """
     selection.prepare(book)
     if selection.filters.get("source"):
@@ -100,7 +100,7 @@ def fold_blocks(book: ReadBook, selection: Selection, *, hours: int = HOURS, onl
 
 def _fold(book: ReadBook, chosen: Selection, hours: int, *, only_active: bool) -> BlockReport:
     of_sources = {key: value for key, value in chosen.filters.items() if key == "source"}
-    _teach_blocks(book, _starts(book, replace(chosen, filters=of_sources, window=None), hours))
+    _define_block_hour(book, _starts(book, replace(chosen, filters=of_sources, window=None), hours))
     blocks, known = _blocks(book, replace(chosen, window=None), hours)
     if chosen.window is not None:
         touched = {hour for (hour,) in _distinct(book, "block_hour(r.time_ns)", chosen)}
@@ -126,14 +126,14 @@ def _fold(book: ReadBook, chosen: Selection, hours: int, *, only_active: bool) -
 
 
 def _sources(book: ReadBook, selection: Selection, blocks: Container[int]) -> tuple[str, ...]:
-    """Whose records are in the blocks or in none for want of a time; else whose they would be."""
+    """The sources with records in the blocks or without a time; if there are none, all sources of the selection."""
     known = _distinct(book, "block_hour(r.time_ns), s.source", replace(selection, window=None))
     shown = {source for hour, source in known if hour is None or hour in blocks}
     return tuple(sorted(shown or {source for _, source in known}))
 
 
 def block_starts(hours: Iterable[int], length: int) -> list[int]:
-    """Return where blocks of `length` hours begin, given the hours (since 1970) in which anything happened."""
+    """Return the start hours of blocks of `length` hours, given the hours (since 1970) that have records."""
     starts: list[int] = []
     for hour in sorted(hours):
         if not starts or hour >= starts[-1] + length:
@@ -152,8 +152,8 @@ def _starts(book: ReadBook, selection: Selection, length: int) -> list[int]:
     return block_starts((hour for (hour,) in found if hour is not None), length)
 
 
-def _teach_blocks(book: ReadBook, starts: Sequence[int]) -> None:
-    """Make the start of a record's block callable in queries, in hours since 1970."""
+def _define_block_hour(book: ReadBook, starts: Sequence[int]) -> None:
+    """Define the SQL function `block_hour(time_ns)`: the start of a record's block, in hours since 1970."""
 
     def block_hour(time_ns: int | None) -> int | None:
         if time_ns is None:
@@ -164,7 +164,7 @@ def _teach_blocks(book: ReadBook, starts: Sequence[int]) -> None:
 
 
 def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int, Block], dict[int, Sequence[int]]]:
-    """Hour in which a block starts → the block, and → its requests by how well they are known."""
+    """Start hour → block, and start hour → its requests by provenance."""
     where, parameters = selection.where()
     models: dict[int, list[str]] = {}
     for hour, model in book.query(_MODELS.format(tables=FROM, past=_PAST, where=where), parameters):

@@ -1,6 +1,6 @@
-"""Columns: what a report says of each row, written once for all formats; and the JSON document made of them.
+"""Columns: the values that a report shows of each row, defined once for all formats; and the JSON document.
 
-Plain classes and no imports: the cached path builds its document with these, too (`cli.warm`).
+Plain classes and no imports: the cached path builds its document with these, too (`cli.cached_path`).
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
         "count", "bytes", "usd", "whole_usd", "list_usd", "price", "amount", "percent", "ms", "seconds", "days",
         "ratio", "share", "rate", "text", "texts", "sentences", "objects", "time", "day", "flag",
     ]  # fmt: skip
-    """What values are: `usd` has the marks of its row's cost, `whole_usd` that of an estimate, `list_usd` and `price`
-    have none; `amount` is in its row's `unit`, `ms` is a time span, `ratio` and `share` of 1, `rate` per second, `time`
-    and `day` are in UTC nanoseconds."""
+    """Unit of a column's values: `usd` has the marks of its row's cost, `whole_usd` only that of an estimate,
+    `list_usd` and `price` have none; `amount` is in its row's `unit`, `ms` is a time span, `ratio` and `share` of 1,
+    `rate` per second, `time` and `day` are in UTC nanoseconds."""
 
 
 class Column:
     """One column of a report.
 
     Attributes:
-        name: Its key in JSON, its heading in CSV, and what `--sort` takes.
-        unit: What its values are, which decides how each format writes them.
-        title: Its heading in tables and Markdown; None where only JSON and CSV have it.
-        rank: How soon a narrow table hides it: the highest first, 0 never. Markdown has those up to 8.
-        label: What a table calls it where it is hidden.
-        least: A text may be cut down to this width; None for columns that must not be cut.
-        note: What its heading means, for the end of a table that shows it.
+        name: Its key in JSON, its heading in CSV, and its name for `--sort`.
+        unit: The unit of its values, which decides how each format writes them.
+        title: Its heading in tables and Markdown; None if only JSON and CSV have it.
+        rank: The order in which narrow tables hide columns: the highest first, 0 never. Markdown has those up to 8.
+        label: Its name in the list of hidden columns.
+        least: The width to which its texts may be cut; None for columns that must not be cut.
+        note: The meaning of its heading, below a table that shows it.
     """
 
     __slots__ = ("_get", "_shown", "_style", "label", "least", "name", "note", "rank", "title", "unit")
@@ -56,7 +56,7 @@ class Column:
             title: See the attributes.
             rank: See the attributes.
             get: Row → value.
-            shown: Row → value in tables, where those show something else: None is a dash.
+            shown: Row → value in tables, if tables show another value; None is a dash.
             style: The style of its cells, or value → style.
             label: See the attributes.
             least: See the attributes.
@@ -88,7 +88,7 @@ class Column:
         return self._style(value) if value is not None else ""
 
     def data(self, row: Any) -> Any:
-        """Return its value as JSON has it."""
+        """Return its JSON value."""
         value = self.value(row)
         if self.unit in ("time", "day") and value is not None:
             from sessionlog.events.times import format_time  # noqa: PLC0415 - 5 ms, and few reports have times
@@ -97,8 +97,8 @@ class Column:
         return list(value) if self.unit in ("texts", "sentences") else value
 
 
-def words_of(columns: Sequence[Column]) -> dict[str, str]:
-    """Return what columns may be called, as in a table's heading or in full → their names."""
+def column_aliases(columns: Sequence[Column]) -> dict[str, str]:
+    """Return the accepted names of columns (heading and label in lower case, or name) → their names."""
     words = {word.lower(): column.name for column in columns if column.title for word in (column.title, column.label)}
     return words | {column.name: column.name for column in columns}
 
@@ -132,17 +132,17 @@ def document(
 
     Args:
         schema: Its name and version.
-        columns: What it says of each row.
-        window: The time asked for; None for all.
+        columns: The columns of each row.
+        window: The time window; None for all.
         group_by: The group keys.
         rows: The rows; those of a grouped report have `keys`.
-        totals: What all rows together are, as far as it has the columns' attributes; None where nothing adds up.
-        provenance: Requests by how well they are known; None where a report is not about requests.
+        totals: The totals, with the attributes of the columns that add up; None without totals.
+        provenance: Number of requests by provenance; None if the report is not about requests.
         hidden_rows: Rows that a limit left out.
-        archived_sessions: Sessions that only the ledger remembers.
-        problem_count: Findings about the logs.
+        archived_sessions: Sessions whose logs are deleted and that only the ledger has.
+        problem_count: Problems in the logs.
         problems: The first of them, a sentence each.
-        extra: What only this report has.
+        extra: Additional keys of this report.
     """
     return {
         "schema": schema,

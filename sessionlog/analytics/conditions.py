@@ -1,4 +1,4 @@
-"""Conditions: group keys and filters as SQL over the ledger's schema; nothing is imported to say them.
+"""Conditions: group keys and filters as SQL on the ledger's schema, without imports.
 
 Values never become SQL text: they are bound. Group keys come from a closed list.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     """Runs a statement with parameters, and returns its rows."""
 
 STATUS = status(":now_ns")
-"""How a session ended."""
+"""The expression of a session's status."""
 
 KEYS: Mapping[str, str] = {
     "source": "s.source",
@@ -46,23 +46,23 @@ TIME_KEYS = frozenset({"hour", "day", "week", "month"})
 _INT64 = 2**63 - 1
 
 
-def counted(
+def filter_condition(
     filters: Mapping[str, Sequence[str]],
     now_ns: int,
     *,
     listed_only: bool = False,
     expressions: Mapping[str, str] = KEYS,
 ) -> tuple[str, dict[str, Any]]:
-    """Return the condition on sessions `s` and labels `l` that filters are, with its parameters.
+    """Return the condition of filters on sessions `s` and labels `l`, with its parameters.
 
-    Sessions that do not count in usage are left out, unless the report lists sessions.
+    Sessions that do not count in usage are left out unless `listed_only`.
     """
     filtered, patterns = matches(filters, expressions)
     return " AND ".join(["1" if listed_only else "s.counted", *filtered]), {"now_ns": within_64_bits(now_ns)} | patterns
 
 
 def matches(filters: Mapping[str, Sequence[str]], expressions: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The conditions that filters are, with their parameters: of a key's patterns one must match, whatever the case."""
+    """Return the conditions of filters, with their parameters: one of a key's patterns must match, in any case."""
     conditions, parameters = [], {}
     for key, patterns in filters.items():
         options = []
@@ -76,5 +76,5 @@ def matches(filters: Mapping[str, Sequence[str]], expressions: Mapping[str, str]
 
 
 def within_64_bits(time_ns: int) -> int:
-    """An instant as SQLite can hold it; the calendar is wider."""
+    """Clamp an instant to SQLite's 64-bit integers; the calendar is wider."""
     return max(-_INT64, min(_INT64, time_ns))

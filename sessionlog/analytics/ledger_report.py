@@ -1,4 +1,4 @@
-"""LedgerReport: what the ledger keeps of each agent, and what it alone remembers."""
+"""LedgerReport: the ledger's data of each agent, and what only the ledger still has."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ COLUMNS = (
     Column("archived_records", "count", "REMEMBERED RECORDS", 3, label="remembered records"),
     Column("elsewhere_files", "count", "ELSEWHERE", 5, label="elsewhere"),
 )
-"""What is said of an agent, in the order of JSON, CSV and tables."""
+"""The columns of an agent, in the order of JSON, CSV and tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerReport(Report):
-    """What is in a ledger.
+    """The content of a ledger.
 
     Attributes:
-        rows: What is kept of each agent.
+        rows: The data of each agent.
         totals: Of all agents.
         file: The file itself.
     """
@@ -44,7 +44,7 @@ class LedgerReport(Report):
 
     @classmethod
     def of(cls, summary: Summary) -> Self:
-        """Return the report on a ledger that was looked into."""
+        """Return the report of a ledger's summary."""
         return cls(
             rows=summary.sources, totals=summary.total, archived_sessions=summary.total.archived_sessions,
             priced_from=summary.priced_from, file=summary,
@@ -52,7 +52,7 @@ class LedgerReport(Report):
 
     @property
     def extra(self) -> Mapping[str, Any]:
-        """The file: where and how large it is, its version, and the times it knows."""
+        """The file's path, size and version, and its oldest, newest and last synced times."""
         file = self.file
         return {
             "path": file.path, "exists": file.exists, "version": file.version, "bytes": file.bytes,
@@ -61,7 +61,7 @@ class LedgerReport(Report):
         }  # fmt: skip
 
     def footnotes(self) -> Iterator[str]:
-        """Yield what only the ledger remembers, and what reports leave out."""
+        """Yield the number of records that only the ledger has, and of logs that reports leave out."""
         total: KeptSource = self.totals
         if total.archived_records or total.archived_files:
             records, logs = counted(total.archived_records, "record"), counted(total.archived_files, "log")

@@ -1,6 +1,7 @@
-"""Limits: what providers said about rate limits, seen from the present.
+"""Rate limits that providers reported in logs, as of now.
 
-How much a plan allows is never guessed: there is only what a log says, with its age, and nothing once its time is over.
+How much a plan allows is never guessed: there are only the logged values, with their age, and no use once a limit has
+reset.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _LAST_NS = 253_402_300_799 * SECOND  # the end of the year 9999: a log may name 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """The last word that a log has on a rate limit, seen from the present.
+    """The last logged state of a rate limit, as of now.
 
     Attributes:
-        source: Whose log it is in.
-        limit: What was said.
+        source: The source of the log.
+        limit: The logged values.
         now_ns: The present.
     """
 
@@ -32,7 +33,7 @@ class RateLimit:
 
     @property
     def resets_ns(self) -> int | None:
-        """When the limit starts anew: as said, else when its window must be over; None when neither is told."""
+        """When the limit resets: as logged, else at the end of its window; None if neither is logged."""
         if self.limit.resets_ns is not None:
             return self.limit.resets_ns
         if self.limit.window_minutes is None:
@@ -41,17 +42,17 @@ class RateLimit:
 
     @property
     def has_reset(self) -> bool:
-        """It has started anew since, so that what was said of its use holds no more."""
+        """Whether it has reset since, so that the logged use no longer holds."""
         return self.resets_ns is not None and self.resets_ns <= self.now_ns
 
     @property
     def used_percent(self) -> float | None:
-        """How much of it is used; None when it has started anew since."""
+        """The percentage used; None if it has reset since."""
         return None if self.has_reset else self.limit.used_percent
 
     @property
     def age_ms(self) -> int:
-        """How old the word is."""
+        """The age of the logged values."""
         return max(0, self.now_ns - self.limit.time_ns) // 1_000_000
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,17 +76,17 @@ def _time(time_ns: int | None) -> str | None:
 
 
 def fold_limits(book: ReadBook, now_ns: int) -> tuple[RateLimit, ...]:
-    """Return the last word on every limit that the logs speak of, by source and by length; what is over comes last.
+    """Return the last state of every logged limit, sorted by source and length, those that have reset last.
 
-    A word that is later than the present is left out.
+    States later than the present are left out.
     """
-    words = [
+    limits = [
         RateLimit(source=source or UNKNOWN, limit=limit, now_ns=now_ns)
         for (source, _), limit in book.limits.items()
         if limit.time_ns <= now_ns
     ]
-    return tuple(sorted(words, key=_order))
+    return tuple(sorted(limits, key=_order))
 
 
-def _order(word: RateLimit) -> tuple[bool, str, float, str]:
-    return word.has_reset, word.source, word.limit.window_minutes or 0, word.limit.name
+def _order(one: RateLimit) -> tuple[bool, str, float, str]:
+    return one.has_reset, one.source, one.limit.window_minutes or 0, one.limit.name

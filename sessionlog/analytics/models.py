@@ -1,4 +1,4 @@
-"""Models: what each was used for, what its list price is, and what share of all cost it has."""
+"""Models: the usage of each, its list price, and its share of all cost."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _OF_USAGE = {column.name: column for column in USAGE_COLUMNS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow(UsageRow):
-    """A model's usage beside its price.
+    """A model's usage and price.
 
     Attributes:
-        price: What it costs now; None where no price is known.
+        price: Its current price; None if unknown.
         selected_nano: The cost of all models in the selection; None where none is known.
     """
 
@@ -47,7 +47,7 @@ class ModelRow(UsageRow):
 
     @property
     def price_source(self) -> str:
-        """Who says so; empty where no price is known."""
+        """The source of the price; empty if the price is unknown."""
         return "" if self.price is None else self.price.source
 
     @property
@@ -70,12 +70,12 @@ COLUMNS = (
         "cache_hit_rate", "cache_savings_usd", "generation_tokens_per_second", "latency_p50_ms",
     )),
 )  # fmt: skip
-"""What follows provider and model, in the order of JSON, CSV and tables."""
+"""The columns after provider and model, in the order of JSON, CSV and tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReport(UsageReport):
-    """Models, the costliest first; `UsageReport` says what the other fields are."""
+    """Models, the costliest first; `UsageReport` documents the other fields."""
 
     schema = "sessionlog.models/1"
     title = "Models"
@@ -89,7 +89,7 @@ class ModelReport(UsageReport):
 
     @property
     def summary(self) -> str:
-        """How many models, in how many sessions."""
+        """The number of models and of sessions."""
         models = counted(len(self.rows) + self.hidden_rows, self.thing)
         return f"{models} in {counted(self.totals.sessions, 'session')}"
 
@@ -97,7 +97,7 @@ class ModelReport(UsageReport):
 def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
     """List the models that were used, the costliest first; options and errors as for `aggregate_usage`, but `by`."""
     question = Question(paths=paths, **options)
-    ModelReport().sorted_by(question.sort)  # a wrong column is named before anything is read
+    ModelReport().sorted_by(question.sort)  # report a wrong column before reading
     selection = replace(question, by=None).selection(Selection, _BY)
     usage = answer(question, lambda book: fold_usage(book, selection))
     prices = question.price_book()

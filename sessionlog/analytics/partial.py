@@ -1,4 +1,4 @@
-"""Partial: the first hour, day, week or month of a report that its window cuts."""
+"""A footnote on the first hour, day, week or month of a report if its window begins within it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sessionlog.analytics.zones import NAMELESS, PERIOD_KEYS, date_words, local_
 
 
 def partial_period(window: UsageWindow | None, rows: Iterable[Any]) -> Iterator[str]:
-    """Yield which period of a report grouped by time is there in part, because a window begins within it.
+    """Yield a sentence for each time key whose first period is incomplete, because the window begins within it.
 
     Args:
-        window: The window; its zone is the one whose days are shown.
+        window: The window; its zone determines the periods.
         rows: The rows, with their `keys`.
     """
     if window is None or window.start_ns is None:

@@ -1,4 +1,4 @@
-"""PriceReport: what models cost per million tokens, and who says so."""
+"""PriceReport: the prices of models per million tokens, and their sources."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ COLUMNS = (
     Column("tiers", "objects", get=_tiers),
     Column("variants", "texts"),
 )
-"""What is said of a model, in the order of JSON and CSV."""
+"""The columns of a model, in the order of JSON and CSV."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceReport(Report):
-    """The prices of models at one moment."""
+    """The prices of models at one time."""
 
     schema = "sessionlog.pricing/2"
     title = "Prices"
@@ -63,5 +63,5 @@ class PriceReport(Report):
         return {"priced_from": self.priced_from}
 
     def footnotes(self) -> Iterator[str]:
-        """Yield the unit, and the list."""
+        """Yield the unit and the price list."""
         yield f"US dollars per million tokens, below all tiers · {self.priced_from}"

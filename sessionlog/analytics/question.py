@@ -1,6 +1,6 @@
-"""Question: what a report is asked, as one frozen value; and who answers it.
+"""Question: the parameters of a report, as one frozen value; and `answer`, which runs it on a book.
 
-While no log has changed, the ledger's file answers as it is, without what scans and prices.
+While no log has changed, the ledger's file is queried as it is, without loading the code that scans and prices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.cached import ask_current
 
-if TYPE_CHECKING:  # what scans and prices costs 80 ms, which a report without news saves
+if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report without new logs saves
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
     from datetime import datetime, tzinfo
@@ -31,7 +31,7 @@ _S = TypeVar("_S", bound=Selection)
 
 
 class Options(TypedDict, total=False):
-    """What `aggregate_usage` and the other reports take by name; `Question` says what each means."""
+    """The keyword arguments of `aggregate_usage` and the other reports; `Question` documents them."""
 
     window: UsageWindow | str | None
     since: str | None
@@ -54,27 +54,28 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a report is asked.
+    """The parameters of a report.
 
     Attributes:
-        paths: Files or folders; our own sessions and every agent found when None. What does not exist is empty.
+        paths: Files or folders; native sessions and the logs of every agent when None. Missing paths are ignored.
         window: A `UsageWindow` or its text (`7d`, `today`, `2026-11-01..`); all time when None.
         since: Same as `window`, under the name of the command's option; give one of them.
         until: The window's end, as in the command's `--until`.
-        by: Group keys; the report's own when None.
+        by: Group keys; the report's default when None.
         filters: Key → glob patterns: `provider`, `model`, `project`, `status`, `source`; of tools `tool` and `server`.
-        tz: Whose days: an IANA name, `local`, or a tzinfo.
-        now: The present moment, for relative windows and for telling running from unfinished sessions.
-        prices: Prices for what has no recorded cost, a table's above the list prices; the list prices when None.
-        sort: A column to sort by, largest first; a group key, smallest first. `-NAME` turns the order round.
-        limit: How many rows to keep; totals are over all.
+        tz: The time zone of days: an IANA name, `local`, or a tzinfo.
+        now: The present, for relative windows and to distinguish running from unfinished sessions.
+        prices: Prices of responses without a recorded cost, a table's before the list prices; the list prices when
+            None.
+        sort: A column to sort by, largest first; or a group key, smallest first. `-NAME` reverses the order.
+        limit: The number of rows to keep; totals are over all.
         merge_worktrees: Count a git worktree as the project it belongs to.
-        env: Where agents write, if it is not the process's environment that says so.
-        ledger: The file that remembers what was read; without paths only what changed is read, and logs that were
-            deleted still count. None scans everything anew, in memory.
-        live: Leave out what the ledger remembers of logs that are gone.
-        executor: Where logs are scanned: any executor of `concurrent.futures`; new processes when it pays if None.
-        jobs: How many processes; 1 scans in this one.
+        env: The environment, by which the folders of agents' logs are found; the process's when None.
+        ledger: The ledger's file; without paths only changed logs are read, and deleted logs still count. None scans
+            all logs into memory.
+        live: Leave out deleted logs that the ledger still has.
+        executor: Where logs are scanned: any executor of `concurrent.futures`; None starts processes if worthwhile.
+        jobs: The number of processes; 1 scans in this one.
         progress: Called with (files done, files in all).
 
     Raises:
@@ -102,14 +103,14 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.since is not None and self.window is not None:
-            raise InvalidQuery("since and window say the same: give one of them")
+            raise InvalidQuery("since and window mean the same: give one of them")
 
     def selection(self, kind: type[_S], by: Sequence[str] = ()) -> _S:
-        """Return which records are asked for; `by` are the group keys unless the question names some.
+        """Return the selection of records; `by` are the default group keys.
 
         Raises:
             InvalidWindow: The window is outside the grammar.
-            InvalidQuery: A group key or filter does not exist.
+            InvalidQuery: A group key or filter is unknown.
         """
         return kind.of(
             self.window if self.since is None else self.since, until=self.until,
@@ -118,7 +119,7 @@ class Question:
         )  # fmt: skip
 
     def price_book(self) -> PriceBook:
-        """Return the prices that estimates are made with."""
+        """Return the prices for estimates."""
         from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - see above
 
         if isinstance(self.prices, PriceBook):
@@ -127,10 +128,10 @@ class Question:
 
 
 def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
-    """Put a question to the book that knows, and return what `fold` makes of it.
+    """Call `fold` with an up-to-date book for the question, and return its result.
 
     Raises:
-        InvalidQuery: A source filter fits no agent.
+        InvalidQuery: A source filter matches no agent.
     """
     paths, ledger = log_paths(question.paths), None if question.ledger is None else os.fspath(question.ledger)
     if ledger is not None and paths is None and question.prices is None and not question.live:
@@ -150,7 +151,7 @@ def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
 
 
 def log_paths(paths: Paths) -> list[str] | None:
-    """Return the existing ones of the given paths; None means everywhere."""
+    """Return those of the given paths that exist; None means all agents' folders."""
     if paths is None:
         return None
     if isinstance(paths, str | os.PathLike):
@@ -159,10 +160,10 @@ def log_paths(paths: Paths) -> list[str] | None:
 
 
 def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
-    """Refuse a `source` filter that fits no agent: nothing found would look like nothing used.
+    """Check that each `source` filter matches an agent: an empty report would look like no usage.
 
     Raises:
-        InvalidQuery: A pattern fits no source.
+        InvalidQuery: A pattern matches no source.
     """
     wanted = _sources(filters)
     if wanted:
@@ -178,6 +179,6 @@ def _sources(filters: Mapping[str, Sequence[str]] | None) -> Sequence[str]:
 
 
 def _knows(book: ReadBook, filters: Mapping[str, Sequence[str]] | None) -> bool:
-    """Whether all agents that are wanted are in the book under these very names: then there are such agents."""
+    """Whether the book has every source of the filters by its exact name, so that no agent need be loaded to check."""
     known = {source for (source,) in book.query("SELECT DISTINCT source FROM sessions", {})} if filters else ()
     return all(name in known for name in _sources(filters))

@@ -1,4 +1,4 @@
-"""Report: rows, their totals, and what must be said beside them. Every report is one; a writer per format reads it."""
+"""Report: rows, totals and notes. Every report is a subclass; one writer per format renders them all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from sessionlog.analytics.columns import Column, counted, document, words_of
+from sessionlog.analytics.columns import Column, column_aliases, counted, document
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow
@@ -18,30 +18,30 @@ _NAMED_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What every report has. Its columns and words are the class's, its rows the value's.
+    """The base of every report. Columns and titles belong to the class, rows to the instance.
 
     Attributes:
         schema: Name and version of its JSON.
-        title: What tables call it.
-        thing: What one row is.
-        columns: What it says of a row, in the order of JSON and CSV.
+        title: Its title in tables.
+        thing: The noun for one row.
+        columns: The columns of a row, in the order of JSON and CSV.
         table: Names of the columns that tables show first, in their order; other columns with a title follow.
-        is_timed: Whether a window of time chooses its rows.
+        is_timed: Whether a time window chooses its rows.
         total_row: Whether tables and CSV end with a row of totals: not where rows are things, like sessions.
         least_key: Width to which a table may cut a group key before it hides columns.
-        window: Which time was asked for; None for all.
+        window: The time window; None for all.
         group_by: The group keys; rows of a grouped report have `keys`.
-        rows: In the order asked for.
+        rows: The rows, sorted.
         totals: Over all rows, also those that a limit left out; None where nothing adds up.
-        provenance: How many requests are exact, partial, estimated, or known by their session's totals only; None in
-            reports that are not about requests.
+        provenance: The number of requests that are exact, partial, estimated, or known only by their session's totals;
+            None in reports that are not about requests.
         hidden_rows: Rows that a limit left out.
-        archived_sessions: Sessions here that are only remembered: their logs are gone.
-        priced_from: Which prices the estimates come from.
-        problem_count: Findings about the logs.
+        archived_sessions: Sessions whose logs are deleted and that only the ledger has.
+        priced_from: The price list of the estimates.
+        problem_count: Problems in the logs.
         problems: The first of them.
-        unrecognised: Files under the paths that are no log of a known agent.
-        notes: What could not be done as it should be, a sentence each.
+        unrecognised: Files under the paths that are not the log of a known agent.
+        notes: Sentences on what could not be read or done.
     """
 
     schema: ClassVar[str]
@@ -68,36 +68,36 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing fits the question, limits aside."""
+        """Whether no row matches, limits aside."""
         return not self.rows and not self.hidden_rows
 
     @property
     def summary(self) -> str:
-        """What stands behind the title of a table."""
+        """The text after a table's title."""
         return counted(len(self.rows) + self.hidden_rows, self.thing)
 
     @property
     def extra(self) -> Mapping[str, Any]:
-        """What the JSON document has beside what every report has."""
+        """Additional keys of the JSON document."""
         return {}
 
     def footnotes(self) -> Iterator[str]:
-        """Yield the sentences that explain a table's marks, as far as they occur."""
+        """Yield sentences that explain the marks in the table."""
         yield from cost_footnotes(self.priced_from, self.rows)
 
     def sorted_by(self, sort: str | None) -> Self:
-        """Return the report with its rows sorted by a column or group key; `-NAME` turns the order round.
+        """Return the report with its rows sorted by a column or group key; `-NAME` reverses the order.
 
-        A column may be called what a table's heading calls it. Equal rows keep the order of their keys.
+        A column's name, heading or label is accepted. Equal rows keep the order of their keys.
 
         Raises:
-            InvalidQuery: There is no such column or group key.
+            InvalidQuery: The column or group key is unknown.
         """
         if not sort:
             return self
-        key, turned = by_column(sort, self.group_by, words_of(self.columns))
+        key, is_reversed = by_column(sort, self.group_by, column_aliases(self.columns))
         rows = sorted(self.rows, key=by_keys) if self.group_by else self.rows
-        return replace(self, rows=tuple(sorted(rows, key=key, reverse=turned)))
+        return replace(self, rows=tuple(sorted(rows, key=key, reverse=is_reversed)))
 
     def limited(self, limit: int | None) -> Self:
         """Return the report with the first rows only; totals stay those of all."""
@@ -110,7 +110,7 @@ class Report:
         return lazy | {"rows": list(lazy["rows"])}
 
     def lazy_dict(self) -> dict[str, Any]:
-        """The same with its rows as an iterator, to be written one by one."""
+        """The JSON document with its rows as an iterator, to be written one by one."""
         return document(
             self.schema,
             self.columns,
@@ -128,7 +128,7 @@ class Report:
 
 
 def findings_of(book: ReadBook) -> dict[str, Any]:
-    """Return the fields of a report that say what is wrong with a book's logs, and where its prices are from."""
+    """Return the report fields on problems in a book's logs, and its price list."""
     return {
         "problem_count": book.problem_count, "problems": tuple(book.problems), "unrecognised": book.unrecognised,
         "notes": tuple(book.notes), "priced_from": book.priced_from,
@@ -137,7 +137,7 @@ def findings_of(book: ReadBook) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummedRows(Sums):
-    """What rows with tokens and cost are together; what they do not add up to is not there."""
+    """The totals of rows with tokens and cost."""
 
     requests: int = 0
     failed_requests: int = 0
@@ -152,7 +152,7 @@ class SummedRows(Sums):
 
 
 def add_up(rows: Iterable[Any]) -> SummedRows:
-    """Return the sums of rows that have them; costs that none of them knows stay unknown."""
+    """Return the totals of rows; a cost that is None in all rows stays None."""
     sums: dict[str, Any] = {}
     for row in rows:
         for name in SummedRows.__slots__:
@@ -163,9 +163,9 @@ def add_up(rows: Iterable[Any]) -> SummedRows:
 
 
 def cost_footnotes(priced_from: str, rows: Iterable[Any]) -> Iterator[str]:
-    """Yield what the marks beside costs mean: `~` for an estimate, `+` for a sum of which a part has no price."""
+    """Yield the meaning of the cost marks in the rows: `~` for an estimate, `+` for a sum with an unpriced part."""
     rows = list(rows)
     if any(row.estimated_nano for row in rows):
         yield f"~ estimated from {priced_from}"
     if any(row.cost_nano is not None and row.cost_is_partial for row in rows):
-        yield "+ a part of it has no price: `sessionlog pricing MODEL` says why"
+        yield "+ a part of it has no price: `sessionlog pricing MODEL` shows why"

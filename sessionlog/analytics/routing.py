@@ -1,4 +1,4 @@
-"""Routing quality: how often the router's choice was kept, and where people who overrode it disagreed.
+"""Routing quality: how often the router's choice was kept, and how often people who overrode it disagreed.
 
 Three figures, each over sessions whose first session.start lies in the window:
 
@@ -44,14 +44,14 @@ class OverrideClassBucket:
 
     Attributes:
         prompt_feature_bucket: `tokens=SIZE,tools=yes|no,reasoning=WORD|none`.
-        axis: `harness`, `provider` or `model`; other words of a log are kept.
+        axis: `harness`, `provider` or `model`; other axes in a log are kept.
         match: Whether the router would have chosen the pinned value by itself.
         count: Pins, the sum of the outcomes.
-        success_outcomes: Those whose session succeeded.
-        stalled_outcomes: Those stopped by a limit, a budget or a timeout.
-        failed_outcomes: Those that ended in an error.
-        cancelled_outcomes: Those a person stopped.
-        unknown_outcomes: Those without an end, or with a word for it that is not known.
+        success_outcomes: Pins whose session succeeded.
+        stalled_outcomes: Pins whose session was stopped by a limit, a budget or a timeout.
+        failed_outcomes: Pins whose session ended in an error.
+        cancelled_outcomes: Pins whose session a person stopped.
+        unknown_outcomes: Pins whose session has no end, or an unknown status.
     """
 
     prompt_feature_bucket: str
@@ -73,11 +73,11 @@ class OverrideClassBucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingQualityScan:
-    """The routing quality of some sessions. Properties carry the JSON names.
+    """The routing quality of some sessions. Properties have the JSON names.
 
     Attributes:
-        window: Which sessions were asked for; None is all.
-        axis: The only axis in the breakdown; None is all. The rates are of all axes either way.
+        window: The time window of the sessions; None is all.
+        axis: The only axis in the breakdown; None is all. The rates are over all axes either way.
         routing: Counts and problems.
     """
 
@@ -91,12 +91,12 @@ class RoutingQualityScan:
 
     @property
     def total_requests(self) -> int:
-        """Sessions, whether a router had a part in them or not."""
+        """Sessions, with or without a router."""
         return self._tally.requests
 
     @property
     def routed_requests(self) -> int:
-        """Those of them whose log holds a decision of a router: without one there is nothing to judge."""
+        """Sessions whose log has a router's decision: the others have nothing to judge."""
         return self._tally.routed
 
     @property
@@ -106,7 +106,7 @@ class RoutingQualityScan:
 
     @property
     def override_events(self) -> tuple[Event, ...]:
-        """The overrides and rejected pins of these sessions as they were logged, file by file; not in the JSON."""
+        """The logged events of overrides and rejected pins, file by file; not in the JSON."""
         return self.routing.override_events
 
     @property
@@ -131,19 +131,19 @@ class RoutingQualityScan:
 
     @property
     def undecodable_overrides(self) -> int:
-        """Overrides that cannot be read; their sessions are not accepted, and they are in no other count."""
+        """Overrides that cannot be decoded; their sessions are not accepted, and no other count includes them."""
         return self._tally.undecodable
 
     @property
     def rejected_overrides(self) -> int:
-        """Pins that could not be honoured, so that nothing ran."""
+        """Pins that were rejected, so that nothing ran."""
         return sum(self._tally.rejections.values())
 
     @property
     def override_class_breakdown(self) -> tuple[OverrideClassBucket, ...]:
         """Pinned axes of overrides, sorted by bucket, axis, disagreement first."""
         outcomes: dict[tuple[str, str, bool], Counter[str]] = {}
-        for (bucket, axis, match, outcome), count in self._tally.cells.items():
+        for (bucket, axis, match, outcome), count in self._tally.pins.items():
             if self.axis in (None, axis):
                 outcomes.setdefault((bucket, axis, match), Counter())[outcome] += count
         return tuple(
@@ -175,7 +175,7 @@ class RoutingQualityScan:
 
     @property
     def served_changes(self) -> tuple[dict[str, Any], ...]:
-        """Sessions in which a provider answered under another name: `{"requested", "served", "count"}`."""
+        """Sessions in which a provider returned another model name: `{"requested", "served", "count"}`."""
         return _changes(self._tally.served_changes, "served")
 
     @property
@@ -206,7 +206,7 @@ COLUMNS = (
     Column("count", "count", "PINS"),
     *(Column(f"{outcome}_outcomes", "count", outcome.upper()) for outcome in OUTCOMES),
 )
-"""What is said of pins of one axis on one kind of prompt, in the order of JSON and CSV."""
+"""The columns of pins of one axis on one kind of prompt, in the order of JSON and CSV."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,7 @@ class RoutingReport(Report):
 
     @classmethod
     def of(cls, scan: RoutingQualityScan) -> Self:
-        """Return the report on a scan."""
+        """Return the report of a scan."""
         return cls(window=scan.window, rows=scan.override_class_breakdown, scan=scan)
 
     def lazy_dict(self) -> dict[str, Any]:
@@ -247,18 +247,18 @@ def scan_routing_quality(
     tz: str | tzinfo = "UTC",
     keep_events: bool = True,
 ) -> RoutingQualityScan:
-    """Judge the routing of the native sessions under some folders or files.
+    """Measure the routing quality of the native sessions under some folders or files.
 
     Args:
         directory: One path or several; a missing or empty one has no sessions.
         window: A window or its text; None is all time.
         axis: Keep only this axis in the breakdown.
         now: The present, for a window such as `7d`.
-        tz: Whose days a window's text means.
+        tz: The time zone of a window's text.
         keep_events: Whether to return `override_events`; without them memory does not grow with the logs.
 
     Raises:
-        InvalidQuery: There is no such axis.
+        InvalidQuery: The axis is unknown.
         InvalidWindow: The window's text is outside the grammar.
     """
     if axis and axis not in AXES:
@@ -276,7 +276,7 @@ def scan_routing_quality(
 
 
 def _read(path: str) -> Iterator[Event | Problem]:
-    """Read a log; one that cannot be read at all is a finding, not the end of the report."""
+    """Read a log; one that cannot be read at all is a problem, and the report goes on."""
     try:
         yield from read_events(path)
     except (LogNotReadable, MissingExtra) as error:

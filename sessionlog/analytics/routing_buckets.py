@@ -1,6 +1,6 @@
-"""The classes that routing is judged by: kinds of prompt, of outcome, of rejection.
+"""The classes of routing quality: kinds of prompt, of outcome, of rejection.
 
-Each function is total: whatever a log says falls into one class, and what it does not say is `unknown`.
+Each function is total: every logged value falls into one class, and a missing one is `unknown`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIZES = ("tiny", "small", "medium", "large", "xlarge")
 SIZE_EDGES = (1_000, 4_000, 16_000, 64_000)
 """Estimated prompt tokens at which the next of `SIZES` begins."""
 
-# The words of routers (failed, stalled, timed_out) and those of session.end (error, iteration_limit, budget_halted).
+# The statuses of routers (failed, stalled, timed_out) and of session.end (error, iteration_limit, budget_halted).
 _OUTCOME_OF: Mapping[str, str] = {
     "success": "success",
     "iteration_limit": "stalled",
@@ -39,7 +39,7 @@ _REASON_LENGTH = 60
 
 
 def prompt_feature_bucket(features: Mapping[str, Any] | None) -> str:
-    """Name the kind of prompt: `tokens=SIZE,tools=yes|no,reasoning=WORD|none`."""
+    """Return the kind of prompt: `tokens=SIZE,tools=yes|no,reasoning=WORD|none`."""
     features = features or {}
     tokens, _ = read_count(features.get("estimated_tokens"))
     size = SIZES[bisect_right(SIZE_EDGES, tokens)] if tokens > 0 else "unknown"
@@ -51,7 +51,7 @@ def prompt_feature_bucket(features: Mapping[str, Any] | None) -> str:
 
 
 def outcome_class(status: object) -> str:
-    """Sort a status into one of `OUTCOMES`."""
+    """Return the outcome of a status, one of `OUTCOMES`."""
     return _OUTCOME_OF.get(status, "unknown") if isinstance(status, str) else "unknown"
 
 

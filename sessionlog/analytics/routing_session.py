@@ -1,11 +1,11 @@
-"""One session as the judge of a router sees it: was the router's choice kept, overridden, or failed over?
+"""The routing of one session: was the router's choice kept, overridden, or failed over?
 
 A log folds to a `RoutingTally`, and tallies add (associative, commutative, the empty tally is neutral), so that files
-can be read in any order and in any number of places. Three things are decided here, per session and nowhere else:
+can be read in any order and in parallel. Only this module decides, per session:
 
-- a session counts when its first session.start lies in the window;
-- it was accepted when it holds no override, readable or not, and no rejected pin;
-- an override that carries no outcome has the outcome of the session's last session.end.
+- a session counts if its first session.start lies in the window;
+- it was accepted if it has no override, readable or not, and no rejected pin;
+- an override without an outcome has the outcome of the session's last session.end.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from sessionlog.reader.payload_problems import override_problem
 FIRST_PROBLEMS = 5
 """How many problems are named; all are counted."""
 
-Cell = tuple[str, str, bool, str]
+PinClass = tuple[str, str, bool, str]
 """A pin's class: prompt feature bucket, axis, whether the router agreed, outcome."""
 
 _Pin = tuple[str, str, bool, str | None]
-"""A `Cell` whose outcome is None while the session's is not known."""
+"""A `PinClass` whose outcome is None until the session's outcome is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +39,17 @@ class RoutingTally:
 
     Attributes:
         requests: Sessions.
-        routed: Those whose log holds a decision of a router, or what was made of one.
+        routed: Sessions whose log has a router's decision or its results.
         accepted: Sessions without any pin.
         overrides: Readable override events.
         disagreeing: Overrides with a pinned axis that the router would have chosen otherwise.
         undecodable: Override events that could not be read.
         failovers: Changes of provider after a failure.
-        cells: Pinned axes of the readable overrides, by class.
+        pins: Pinned axes of the readable overrides, by class.
         rejections: Rejected pins by reason.
         paths: Sessions with failovers, by the providers tried in order; empty where they were not logged.
         model_changes: Sessions by (requested, resolved) model where the two differ.
-        served_changes: Sessions by (requested, served) model where a provider answered under another name.
+        served_changes: Sessions by (requested, served) model where a provider returned another model name.
     """
 
     requests: int = 0
@@ -59,7 +59,7 @@ class RoutingTally:
     disagreeing: int = 0
     undecodable: int = 0
     failovers: int = 0
-    cells: Mapping[Cell, int] = field(default_factory=dict)
+    pins: Mapping[PinClass, int] = field(default_factory=dict)
     rejections: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     model_changes: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -71,13 +71,13 @@ class RoutingTally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRouting:
-    """What one log contributes: its counts, and what was damaged in it; `+` adds logs, in their order.
+    """The counts and problems of one log; `+` adds logs, in their order.
 
     Attributes:
-        tally: Empty when the log has no session.start in the window.
-        problem_count: Damage met while reading; 0 for a session outside the window.
+        tally: Empty if the log has no session.start in the window.
+        problem_count: Damage found while reading; 0 for a session outside the window.
         first_problems: The first `FIRST_PROBLEMS` of them.
-        override_events: Its overrides and rejected pins as they were logged, readable or not.
+        override_events: The logged events of its overrides and rejected pins, readable or not.
     """
 
     tally: RoutingTally = field(default_factory=RoutingTally)
@@ -100,9 +100,9 @@ def fold_session(
     """Fold one log, in file order; reading stops at a first session.start outside the window.
 
     Args:
-        items: The events of one file, and the problems met on the way.
-        window: Which sessions count. One whose start has no time counts only where the window's start is open.
-        path: The file, for problems that are found here.
+        items: The events of one file, with the problems found while reading.
+        window: Which sessions count. A session.start without a time counts only if the window's start is open.
+        path: The file, for problems found here.
         keep_events: Whether to return `override_events`; without them memory does not grow with the log.
     """
     log = _Log()
@@ -131,7 +131,7 @@ def fold_session(
 
 @dataclass(slots=True)
 class _Log:
-    """What has been read of one file so far. Outcomes are joined at the end: a session.end may follow its overrides."""
+    """The content of one file so far. Outcomes are joined at the end: a session.end may follow its overrides."""
 
     started: bool = False
     decided: bool = False
@@ -152,7 +152,7 @@ class _Log:
             self.first_problems.append(problem)
 
     def take(self, event: Event) -> str | None:
-        """Remember what routing needs of an event; return why it could not be read."""
+        """Add an event; return why it could not be decoded, or None."""
         self.decided = self.decided or event.type in _DECISIONS
         match event.type:
             case "session.end":
@@ -174,10 +174,10 @@ class _Log:
         return None
 
     def tally(self) -> RoutingTally:
-        joined = outcome_class(self.end.status if self.end else None)
-        cells = Counter[Cell]()
+        session_outcome = outcome_class(self.end.status if self.end else None)
+        pins = Counter[PinClass]()
         for (bucket, axis, match, outcome), count in self.pins.items():
-            cells[bucket, axis, match, outcome or joined] += count
+            pins[bucket, axis, match, outcome or session_outcome] += count
         providers, failovers = _failover(self.start, self.end)
         return RoutingTally(
             requests=1,
@@ -187,7 +187,7 @@ class _Log:
             disagreeing=self.disagreeing,
             undecodable=self.undecodable,
             failovers=failovers,
-            cells=cells,
+            pins=pins,
             rejections=self.rejections,
             paths={providers: 1} if failovers else {},
             model_changes=_model_change(self.start, self.end),
@@ -217,7 +217,7 @@ _ROUTED = (
     "selected_provider", "selected_route", "selected_endpoint", "requested_harness", "resolved_harness",
     "requested_model_ref", "resolved_model_ref", "attempted_providers", "failover_count", "sticky", "utilization",
 )  # fmt: skip
-"""What only a router writes into the start or the end of a session."""
+"""Fields that only a router writes into the start or the end of a session."""
 
 
 def _is_routed(block: SessionStart | SessionEnd | None) -> bool:
@@ -225,7 +225,7 @@ def _is_routed(block: SessionStart | SessionEnd | None) -> bool:
 
 
 def _failover(start: SessionStart | None, end: SessionEnd | None) -> tuple[tuple[str, ...], int]:
-    """Providers tried in order, and how often the session had to move on; the end knows better than the start."""
+    """The providers tried in order, and the number of failovers; the session's end takes precedence over its start."""
     blocks = [block for block in (end, start) if block is not None]
     tried = next((block.attempted_providers for block in blocks if block.attempted_providers), ())
     counts = (block.failover_count for block in blocks if block.failover_count is not None)

@@ -1,4 +1,4 @@
-"""The order of a report's rows: by their keys, or by a column that was asked for; the same in every report."""
+"""Sort keys for a report's rows: by group keys, by cost, or by a given column."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def by_keys(row: Keyed) -> list[bytes]:
-    """Return what puts rows in the order of their keys, whatever the locale."""
+    """Return the sort key of a row by its group keys, independent of the locale."""
     return [value.encode("utf-8", "surrogatepass") for value in row.keys.values()]
 
 
 def by_cost(by: Sequence[str], time_keys: Container[str]) -> Callable[[Any], Any]:
-    """Return what puts rows in their usual order: time keys oldest first, then the costliest, then the most tokens.
+    """Return the sort key of the default order: time keys oldest first, then highest cost, then most tokens.
 
     Args:
         by: The group keys.
-        time_keys: Those keys that are hours, days, weeks or months.
+        time_keys: The group keys that are hours, days, weeks or months.
     """
     times = [index for index, key in enumerate(by) if key in time_keys]
 
@@ -38,23 +38,23 @@ def by_cost(by: Sequence[str], time_keys: Container[str]) -> Callable[[Any], Any
 
 
 def by_column(sort: str, by: Sequence[str], columns: Mapping[str, str]) -> tuple[Callable[[Any], Any], bool]:
-    """Return the sort key for a column or group key, and whether to reverse it; `-NAME` turns the order round.
+    """Return the sort key for a column or group key, and whether to reverse it; `-NAME` reverses the order.
 
     Args:
-        sort: What was asked for.
+        sort: The column or group key.
         by: The group keys.
-        columns: What a column may be called → its name.
+        columns: Accepted name of a column → its name.
 
     Raises:
-        InvalidQuery: There is no such column or group key.
+        InvalidQuery: The column or group key is unknown.
     """
-    asked, turned = sort.removeprefix("-"), sort.startswith("-")
-    if asked in by:
-        return (lambda row: row.keys[asked]), turned
-    name = columns.get(asked.lower())
+    given, is_reversed = sort.removeprefix("-"), sort.startswith("-")
+    if given in by:
+        return (lambda row: row.keys[given]), is_reversed
+    name = columns.get(given.lower())
     if name is None:
-        from sessionlog.errors import InvalidQuery  # noqa: PLC0415 - 14 ms that a right question saves
+        from sessionlog.errors import InvalidQuery  # noqa: PLC0415 - 14 ms, for an error only
 
-        raise InvalidQuery(f"cannot sort by {asked!r}; sort by {', '.join((*by, *dict.fromkeys(columns.values())))}")
+        raise InvalidQuery(f"cannot sort by {given!r}; sort by {', '.join((*by, *dict.fromkeys(columns.values())))}")
     lowest = float("-inf")
-    return (lambda row: lowest if (value := getattr(row, name)) is None else value), not turned
+    return (lambda row: lowest if (value := getattr(row, name)) is None else value), not is_reversed

@@ -1,7 +1,7 @@
-"""Selection: which records a report asks for, and by what it groups them, as SQL over the ledger's schema.
+"""Selection: the records and group keys of a report, as SQL on the ledger's schema.
 
-Values never become SQL text: they are bound. Group keys come from a closed list, `meta.KEY` apart, whose key is bound
-too.
+Values never become SQL text: they are bound. Group keys come from a closed list, except `meta.KEY`, whose key never
+becomes SQL text either.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from sessionlog.analytics.conditions import FILTERS, KEYS, counted, within_64_bits
+from sessionlog.analytics.conditions import FILTERS, KEYS, filter_condition, within_64_bits
 from sessionlog.analytics.window import UsageWindow, parse_usage_window
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
@@ -26,17 +26,17 @@ _QUARTER_NS = 900 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What a report is about.
+    """The records and group keys of a report.
 
     Attributes:
-        window: Which responses, by their own time; None for all.
+        window: The time window of responses, by their own time; None for all.
         by: Group keys.
-        filters: Key → a glob pattern, or several of which one must match, whatever the case.
-        zone: Whose days and hours.
-        now_ns: Tells running from unfinished.
-        merge_worktrees: A git worktree counts as the project it belongs to.
+        filters: Key → a glob pattern, or several of which one must match, in any case.
+        zone: The time zone of days and hours.
+        now_ns: The present, to distinguish running from unfinished sessions.
+        merge_worktrees: Whether a git worktree counts as the project it belongs to.
         expressions: Group key → SQL.
-        known_filters: The keys by which can be filtered.
+        known_filters: The keys of filters.
     """
 
     expressions: ClassVar[Mapping[str, str]] = KEYS
@@ -61,11 +61,11 @@ class Selection:
         by: Sequence[str] = (),
         merge_worktrees: bool = False,
     ) -> Self:
-        """Return the selection that a report's parameters mean.
+        """Return the selection for a report's parameters.
 
         Raises:
             InvalidWindow: The window is outside the grammar.
-            InvalidQuery: A group key or filter does not exist.
+            InvalidQuery: A group key or filter is unknown.
         """
         moment = now or datetime.now(UTC)
         return cls(
@@ -87,7 +87,7 @@ class Selection:
                 raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(self.known_filters)}")
 
     def prepare(self, book: ReadBook) -> None:
-        """Teach the book the functions that group keys and filters call."""
+        """Define the SQL functions that group keys and filters call."""
         book.define("lower_case", str.lower)
         book.define("project_key", cache(main_folder) if self.merge_worktrees else str)
         for name, key in PERIOD_KEYS.items():
@@ -97,10 +97,10 @@ class Selection:
                 book.define(_meta_function(index), _metadata_reader(name.removeprefix("meta.")))
 
     def expression(self, key: str) -> str:
-        """Return the SQL of a group key; empty for `meta.KEY`, which a function of its own reads.
+        """Return the SQL of a group key; empty for `meta.KEY`, which has its own SQL function.
 
         Raises:
-            InvalidQuery: There is no such key.
+            InvalidQuery: The key is unknown.
         """
         if key.startswith("meta.") and len(key) > len("meta."):
             return ""
@@ -116,11 +116,11 @@ class Selection:
         ]
 
     def where(self, *, listed_only: bool = False, timed: bool = True) -> tuple[str, dict[str, Any]]:
-        """The condition on records `r` and sessions `s`, with its parameters (see `conditions.counted`).
+        """Return the condition on records `r` and sessions `s`, with its parameters (see `filter_condition`).
 
-        What comes from `parts` has been chosen by its time already.
+        `timed=False` leaves out the window, for sums from `parts`, which are chosen by time already.
         """
-        condition, parameters = counted(
+        condition, parameters = filter_condition(
             self.filters, self.now_ns, listed_only=listed_only, expressions=self.expressions
         )
         if not timed:
@@ -129,7 +129,7 @@ class Selection:
         return f"{condition} AND {timely}", parameters | bounds
 
     def parts(self, window: UsageWindow | None = None) -> tuple[str, dict[str, int]]:
-        """What counts in the window, or in another one: a table expression of sums and its parameters.
+        """Return the table expression of the sums in the window, or in another one, and its parameters.
 
         See `ledger.quarter_hours`.
         """
@@ -137,7 +137,7 @@ class Selection:
         return parts(None, None) if window is None else parts(window.start_ns, window.end_ns)
 
     def in_window(self) -> tuple[str, dict[str, Any]]:
-        """The condition on `r.time_ns` alone."""
+        """Return the condition on `r.time_ns` alone, with its parameters."""
         conditions, parameters = ["1"], {}
         if self.window is not None and self.window.start_ns is not None:
             conditions.append("r.time_ns >= :start_ns")
@@ -149,7 +149,7 @@ class Selection:
 
 
 def _known_key(key: str, known: Container[str]) -> str:
-    """A group key as people say it: `days` is `day`, and so is `date`."""
+    """The group key of a user's spelling: `days` and `date` are `day`."""
     word = key.strip().lower()
     word = {"date": "day", "dates": "day"}.get(word, word)
     return next((one for one in (key, word, word.removesuffix("s")) if one in known), key)
@@ -160,7 +160,7 @@ def _meta_function(index: int) -> str:
 
 
 def _per_quarter(key: Callable[[int, tzinfo], str], zone: tzinfo) -> Callable[[int | None], str]:
-    """Cache a time key by quarter hours: every zone's offset is a multiple of them."""
+    """Cache a time key per quarter hour: every zone's offset is a multiple of it."""
     known: dict[int, str] = {}
 
     def lookup(time_ns: int | None) -> str:

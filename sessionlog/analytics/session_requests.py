@@ -1,7 +1,7 @@
-"""Session requests: how many a whole session has, which one of its logs cannot say.
+"""The number of requests of a whole session, from the ledger.
 
-A session's sub-agents have logs of their own, an agent may begin a new file for it, and a fork repeats what another
-session counts already. The ledger knows them all; where there is none yet, nothing is asked: a first scan takes long.
+One log is not enough: sub-agents have their own logs, an agent may begin a new file for a session, and a fork repeats
+requests that another session counts. Without a ledger the number is unknown, because a first scan takes long.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sessionlog.errors import SessionLogError
 def count_session_requests(
     session: str, path: str | None = None, *, env: Mapping[str, str], ledger: str | None
 ) -> int | None:
-    """Return the requests of a session as its status counts them; None where that is not known.
+    """Return the requests of a session as its status counts them; None if unknown.
 
     Args:
         session: The session's id.
-        path: A log that holds it, and maybe other sessions; asked first, because several agents may use the same id.
+        path: A log of the session, tried before the id, because several agents may use the same id.
         env: The environment, by which the folders of agents' logs are found.
         ledger: The ledger's file.
     """

@@ -1,8 +1,7 @@
-"""Forks below the session that they were forked from, as far as both are in one list.
+"""A tree of sessions: forks below the session that they were forked from.
 
-The invariant: every session of the list comes out once, whatever their parents are called: a parent that is not in
-the list stands there by its name alone, and sessions that name each other in a circle are none's forks, though others
-are theirs.
+The invariant: each session of the list occurs exactly once. A parent that is not in the list gets an entry with its
+name alone. Sessions that are each other's ancestors in a cycle become roots; their other forks stay below them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from sessionlog.analytics.sessions import SessionSummary
 
 GENERATIONS = 8
-"""How many generations of forks are told apart by their place; all below stand in the last one's."""
+"""The number of generations that are indented; deeper forks have the indentation of the last one."""
 
 Key = tuple[str, str]
 """Source and id."""
@@ -21,14 +20,14 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A place in the tree.
+    """A node of the tree.
 
     Attributes:
-        key: Whose it is.
+        key: The key of the session.
         session: The session; None for a parent that is not in the list.
-        lasts: For each generation down to this one, of many the first, whether no sibling comes after it; empty for
-            what is no fork here.
-        depth: How many generations of forks there are down to this one.
+        lasts: For each generation down to this one, at most `GENERATIONS`, whether it is the last sibling; empty for a
+            root.
+        depth: The number of generations above it.
     """
 
     key: Key
@@ -38,12 +37,12 @@ class Branch:
 
 
 def key_of(session: SessionSummary) -> Key:
-    """What a session is known by."""
+    """Return the key of a session."""
     return session.source, session.session
 
 
 def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
-    """Put forks below their parents; all else, and the forks of one parent, stay in the order of the list."""
+    """Return the nodes with forks below their parents; roots and siblings keep the order of the list."""
     places: dict[Key, int] = {}
     for index, session in enumerate(sessions):
         places.setdefault(key_of(session), index)
@@ -51,8 +50,8 @@ def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
     for key in places:
         sources.setdefault(key[1], key)
     named = [_parent(session, places, sources) for session in sessions]
-    circles = _circles(named, places)
-    parents = [None if index in circles else parent for index, parent in enumerate(named)]
+    cycles = _cycles(named, places)
+    parents = [None if index in cycles else parent for index, parent in enumerate(named)]
     forks: dict[Key, list[int]] = {}
     for index, parent in enumerate(parents):
         if parent is not None:
@@ -63,17 +62,17 @@ def grow_tree(sessions: Sequence[SessionSummary]) -> list[Branch]:
         if index in seen or parent in places:
             continue
         if parent is None:
-            tree += _grown(index, sessions, places, forks, seen)
+            tree += _subtree(index, sessions, places, forks, seen)
             continue
         tree.append(Branch(key=parent, session=None))
         for fork in forks[parent]:
             lasts = (fork == forks[parent][-1],)
-            tree += _grown(fork, sessions, places, forks, seen, lasts)
+            tree += _subtree(fork, sessions, places, forks, seen, lasts)
     return tree
 
 
 def _parent(session: SessionSummary, places: Mapping[Key, int], sources: Mapping[str, Key]) -> Key | None:
-    """Whose fork it is: a session of the same agent, but our own may go on from any agent's."""
+    """The key of the parent: a session of the same source; a native session may be a fork of any source's."""
     if not session.parent:
         return None
     key = session.source, session.parent
@@ -82,24 +81,24 @@ def _parent(session: SessionSummary, places: Mapping[Key, int], sources: Mapping
     return None if key == key_of(session) else key
 
 
-def _circles(parents: Sequence[Key | None], places: dict[Key, int]) -> set[int]:
-    """Sessions that are above themselves."""
-    circles: set[int] = set()
+def _cycles(parents: Sequence[Key | None], places: dict[Key, int]) -> set[int]:
+    """The sessions that are their own ancestors."""
+    cycles: set[int] = set()
     seen: set[int] = set()
     for start in range(len(parents)):
-        way: dict[int, int] = {}
+        path: dict[int, int] = {}
         index: int | None = start
         while index is not None and index not in seen:
-            way[index] = len(way)
+            path[index] = len(path)
             seen.add(index)
             parent = parents[index]
             index = None if parent is None else places.get(parent)
-        if index in way:
-            circles.update(one for one, place in way.items() if place >= way[index])
-    return circles
+        if index in path:
+            cycles.update(one for one, place in path.items() if place >= path[index])
+    return cycles
 
 
-def _grown(
+def _subtree(
     root: int,
     sessions: Sequence[SessionSummary],
     places: dict[Key, int],
@@ -107,7 +106,7 @@ def _grown(
     seen: set[int],
     lasts: tuple[bool, ...] = (),
 ) -> Iterator[Branch]:
-    """A session and all below it; of several logs with one id the first has the forks."""
+    """Yield a session and its descendants; if several logs have the same id, the first one has the forks."""
     stack = [(root, lasts, len(lasts))]
     while stack:
         index, above, depth = stack.pop()

@@ -1,4 +1,4 @@
-"""Sessions: one line each, newest first, with the same windows, filters and sums as usage."""
+"""Sessions: a row each, newest first, with the same windows, filters and sums as usage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def reason(session: SessionSummary) -> str:
-    """Return why a session is not a success, as tables show it."""
+    """Return why a session is not a success, for tables; empty for a success."""
     if session.status == "unfinished":
         return "no end: killed?" if session.counted else session.error
     if session.status in ("success", "running"):
@@ -63,7 +63,7 @@ COLUMNS = (
     Column("archived", "flag"),
     Column("parent", "text"),
 )
-"""What is said of a session, in the order of JSON and CSV."""
+"""The columns of a session, in the order of JSON and CSV."""
 
 TABLE = (
     "start", "status", "duration_ms", "models", "requests", "total_tokens", "cost_usd", "project", "prompt", "error",
@@ -89,24 +89,24 @@ GROUP BY s.id, l.model ORDER BY SUM(r.output) DESC, l.model
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary(Sums):
-    """One session as the list shows it; numbers are those of its responses in the window.
+    """One session; numbers are sums over its responses in the window.
 
     Attributes:
         source: Id of the source.
         session: Its id.
         path: Its log.
-        start_ns: Its start, None in a log without times.
-        last_ns: Its last event.
-        status: What it ended with, or `running`, `unfinished`.
+        start_ns: The time of its start, None in a log without times.
+        last_ns: The time of its last event.
+        status: The status of its end, or `running`, `unfinished`.
         project: Its folder.
         harness: The agent program.
-        route: The route chosen.
+        route: The chosen route.
         models: Its models, the one with the most output first.
         duration_ms: Its wall time.
-        prompt: The user's first words.
+        prompt: The beginning of the first prompt.
         error: Why it failed.
         requests: LLM calls.
-        failed_requests: Those that failed.
+        failed_requests: Failed LLM calls.
         input_tokens: Tokens that touched no cache.
         output_tokens: Generated tokens.
         cache_read_tokens: Tokens served from a cache.
@@ -114,9 +114,9 @@ class SessionSummary(Sums):
         reasoning_tokens: The part of the output that was reasoning.
         known_nano: Recorded cost.
         estimated_nano: Estimated cost of the rest.
-        cost_is_partial: A part has neither.
+        cost_is_partial: Whether a part has neither.
         counted: Whether it counts in usage.
-        archived: Its logs are gone; the ledger remembers it.
+        archived: Whether its logs are deleted and only the ledger has it.
         parent: Id of the session of the same source that it was forked from; empty for none.
     """
 
@@ -149,12 +149,12 @@ class SessionSummary(Sums):
 
     @property
     def start(self) -> str | None:
-        """Its start, RFC 3339."""
+        """The time of its start, RFC 3339."""
         return None if self.start_ns is None else format_time(self.start_ns)
 
     @property
     def last(self) -> str | None:
-        """Its last event, RFC 3339."""
+        """The time of its last event, RFC 3339."""
         return None if self.last_ns is None else format_time(self.last_ns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,12 +164,12 @@ class SessionSummary(Sums):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionList(Report):
-    """Sessions, newest first; `Report` says what the other fields are.
+    """Sessions, newest first; `Report` documents the other fields.
 
     Attributes:
-        rows: Those with a response in the window.
+        rows: Sessions with a response in the window.
         totals: Tokens and cost of all of them.
-        left_out: The older ones that a limit left out.
+        left_out: The older sessions that a limit left out.
     """
 
     schema = "sessionlog.sessions/2"
@@ -184,18 +184,18 @@ class SessionList(Report):
     left_out: tuple[SessionSummary, ...] = ()
 
     def limited(self, limit: int | None) -> Self:
-        """Return the list with the newest only; what is left out is kept for the sums of days."""
+        """Return the list with the newest rows only; `left_out` keeps the others for the sums of days."""
         kept = len(self.rows) if limit is None else max(0, limit)
         left_out = self.rows[kept:]
         return replace(self, rows=self.rows[:kept], left_out=left_out, hidden_rows=len(left_out))
 
     def footnotes(self) -> Iterator[str]:
-        """Yield what the marks beside costs mean, also beside the sums of days, and what is of the window."""
+        """Yield the meaning of cost marks, also of the sums of days, and which columns the window limits."""
         yield from cost_footnotes(self.priced_from, [self.totals])
         yield from self.window_footnotes()
 
     def window_footnotes(self) -> Iterator[str]:
-        """Yield which figures a window cuts."""
+        """Yield which columns the window limits."""
         if self.window is not None and self.rows:
             yield "calls, tokens and cost are those of this time; the start and TOOK are the whole session's"
 
@@ -208,7 +208,7 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
 
 
 def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
-    """Ask one book for the list."""
+    """Query a book for the sessions of a selection."""
     selection.prepare(book)
     where, parameters = selection.where(listed_only=True, timed=False)
     parts, bounds = selection.parts()
@@ -226,7 +226,7 @@ def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
 
 def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
     models: dict[int, tuple[str, ...]] = {}
-    same: dict[Any, Any] = {}  # many sessions have the same names: each is kept once
+    same: dict[Any, Any] = {}  # many sessions have the same names: keep each once
 
     def add_model(row: tuple[Any, ...]) -> None:
         names = (*models.get(row[0], ()), row[1])

@@ -1,7 +1,7 @@
-"""Survey: which agents have logs on this machine, where they were looked for, and how long they will be there.
+"""Survey: which agents have logs on this machine, where those are searched for, and when they will be deleted.
 
-"No logs" and "logs that cannot be read" are different answers: every file that was found is either counted or named.
-The ledger answers: only logs that have changed are read, and only logs that are there are counted.
+"No logs" and "logs that cannot be read" are different results: every file found is either counted or named. Counts come
+from the ledger: only changed logs are read, and only existing logs are counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.question import Options, Paths
 
 DUE_DAYS = 7
-"""Logs that an agent deletes within so many days are warned about."""
+"""The report warns about logs that an agent will delete within so many days."""
 
 _DAY_NS = 86_400 * SECOND
 _UNREAD = {"unreadable", "source_failed"}
@@ -53,18 +53,18 @@ class FoundSource:
     Attributes:
         source: The source's id.
         title: The agent's name.
-        places: (folder or file, whether it is there), in the order in which they are looked at.
+        places: (folder or file, whether it exists), in the order of the search.
         files: Logs found.
         bytes: Their size on disk.
         sessions: Sessions in them.
         requests: LLM calls in them.
-        oldest_ns: The earliest of those.
-        newest_ns: The latest.
-        kept_days: After how many days the agent deletes its logs; None = it keeps them, or nothing is known.
-        kept_by: The setting that decides it; None where there is none.
-        caveat: What its logs do not hold; None where nothing is missing.
-        due: Logs that it will delete within a week.
-        problem_count: Findings about its logs.
+        oldest_ns: The time of the first LLM call.
+        newest_ns: The time of the last LLM call.
+        kept_days: After how many days the agent deletes its logs; None if it keeps them, or unknown.
+        kept_by: The setting that decides it; None without one.
+        caveat: What its logs lack; None if they lack nothing.
+        due: Logs that it will delete within `DUE_DAYS`.
+        problem_count: Problems in its logs.
         problems: The first of them.
     """
 
@@ -86,7 +86,7 @@ class FoundSource:
 
     @property
     def found_places(self) -> tuple[str, ...]:
-        """The places that are there."""
+        """The places that exist."""
         return tuple(path for path, exists in self.places if exists)
 
 
@@ -108,12 +108,12 @@ COLUMNS = (
     Column("problem_count"),
     Column("problems", "sentences", get=lambda source: [str(problem) for problem in source.problems[:10]]),
 )
-"""What is said of an agent, in the order of JSON, CSV and tables."""
+"""The columns of an agent, in the order of JSON, CSV and tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyTotals:
-    """What all agents have together.
+    """The totals over all agents.
 
     Attributes:
         files: Logs.
@@ -130,7 +130,7 @@ class SurveyTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceReport(Report):
-    """All agents that are known, those with logs first; problems are sources of other packages that cannot be used."""
+    """All known agents, those with logs first; `problems` are about unusable sources of other packages."""
 
     schema = "sessionlog.sources/2"
     title = "Sources"
@@ -142,7 +142,7 @@ class SourceReport(Report):
 
     @property
     def summary(self) -> str:
-        """How many agents have logs."""
+        """The number of agents with logs."""
         return f"{sum(1 for source in self.rows if source.files)} of {len(self.rows)} agents have logs here"
 
     def footnotes(self) -> Iterator[str]:
@@ -151,15 +151,15 @@ class SourceReport(Report):
 
 
 def survey_sources(paths: Paths = None, **options: Unpack[Options]) -> SourceReport:
-    """Report which agents have logs, and what is in those that are there.
+    """Report which agents have logs, and the content of existing logs.
 
     Args:
-        paths: Nothing else than None: agents' own places are looked at.
-        options: See `Question`; of these `filters` (by `source`), `env`, `ledger`, `now`, `executor`, `jobs` and
-            `progress` count.
+        paths: Must be None: the agents' own folders are searched.
+        options: See `Question`; only `filters` (by `source`), `env`, `ledger`, `now`, `executor`, `jobs` and
+            `progress` have an effect.
 
     Raises:
-        InvalidQuery: A pattern fits no source.
+        InvalidQuery: A pattern matches no source.
     """
     question = Question(paths=paths, **options)
     env = os.environ if question.env is None else question.env

@@ -1,4 +1,4 @@
-"""ToolRow and ToolReport: what a report on tools says, in exact numbers and with the JSON names.
+"""ToolRow and ToolReport: the values of a report on tools, exact and with the JSON names.
 
 Durations are summed in whole microseconds, so that rows add up to the totals in any order. Rates are computed, never
 stored; an empty denominator gives None, not 0.
@@ -34,7 +34,7 @@ COLUMNS = (
         note="of all bytes that these calls gave back into the context",
     ),
 )
-"""What follows the group keys, in the order of JSON, CSV and tables."""
+"""The columns after the group keys, in the order of JSON, CSV and tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +44,13 @@ class ToolRow:
     Attributes:
         keys: Group key → value; empty for totals.
         calls: Tool calls, open ones included.
-        open_calls: Those whose result is not in the log; they have no outcome, duration or output.
-        errors: Those whose result was an error.
+        open_calls: Calls whose result is not in the log; they have no outcome, duration or output.
+        errors: Calls whose result was an error.
         duration_p50_ms: Median duration, None without durations; within 2 %.
         duration_p95_ms: The 95th percentile.
         duration_us: All durations together in microseconds, None without durations.
-        output_bytes: What the calls gave back to the model.
-        selected_bytes: The same of all calls in the selection, whatever their row.
+        output_bytes: Bytes that the calls returned to the model.
+        selected_bytes: The same over all calls in the selection.
     """
 
     keys: Mapping[str, str]
@@ -85,7 +85,7 @@ class ToolRow:
 
     @property
     def duration_ms(self) -> float | None:
-        """All durations together in milliseconds; calls that ran side by side count each."""
+        """The sum of durations in milliseconds; parallel calls count each."""
         return None if self.duration_us is None else self.duration_us / 1000
 
     @property
@@ -95,7 +95,7 @@ class ToolRow:
 
     @property
     def context_share(self) -> float | None:
-        """Output bytes here ÷ output bytes of all calls in the selection: who fills the context with results."""
+        """Output bytes here ÷ output bytes of all calls in the selection."""
         return self.output_bytes / self.selected_bytes if self.selected_bytes else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class ToolRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReport(Report):
-    """A report on tool calls; `Report` says what the other fields are.
+    """A report on tool calls; `Report` documents the other fields.
 
     Attributes:
         rows: One per combination of the group keys.
@@ -122,18 +122,18 @@ class ToolReport(Report):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no call fits the question."""
+        """Whether no call matches."""
         return not self.totals.calls
 
     @property
     def summary(self) -> str:
-        """How many calls, and how many of them are open or failed."""
+        """The number of calls, and of open and failed ones."""
         calls, unfinished, errors = self.totals.calls, self.totals.open_calls, self.totals.errors
         more = (f", {unfinished:,} open" if unfinished else "") + (f" · {counted(errors, 'error')}" if errors else "")
         return counted(calls, "call") + more
 
     def footnotes(self) -> Iterator[str]:
-        """Yield what open calls are left out of."""
+        """Yield which columns leave out open calls."""
         if self.rows and self.totals.open_calls:
             have = "open call has" if self.totals.open_calls == 1 else "open calls have"
             yield f"{self.totals.open_calls:,} {have} no result in the log: not in rates, times and means"

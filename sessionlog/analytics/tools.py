@@ -1,6 +1,6 @@
-"""Tools: what agents called, how often it failed, how long it took, and how much of it came back into the context.
+"""Tools: the tool calls of agents, with errors, durations, and the bytes that they returned into the context.
 
-A call belongs to its own time, not to its session's. A call without a result in the log is open: it is counted apart
+A call counts by its own time, not by its session's. A call without a result in the log is open: it has its own count,
 and is neither a success nor an error.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DEFAULT_BY = ("server", "tool")
 
 BUILT_IN = "built-in"
-"""The server of the agent's own tools, which come from no MCP server."""
+"""The server name of the agent's own tools, which come from no MCP server."""
 
 KEYS: Mapping[str, str] = {
     "server": f"COALESCE(NULLIF(r.server, ''), '{BUILT_IN}')",
@@ -39,12 +39,12 @@ KEYS: Mapping[str, str] = {
     "project": "project_key(r.project)",
     **{name: conditions.KEYS[name] for name in ("source", "session", "hour", "day", "week", "month", "status")},
 }
-"""Group key → expression. Time keys are those of the call."""
+"""Group key → expression. Time keys use the time of the call."""
 
 FILTERS = ("tool", "server", "project", "status", "source")
 
 _FROM = "tools r JOIN sessions s ON s.id = r.session_id"
-"""Calls under the name that records have in a `Selection`, whose conditions on time and session then hold for them."""
+"""Calls have the alias `r` of records in a `Selection`, so that its conditions on time and session apply."""
 
 _SUMS = """
 SELECT COUNT(*), SUM(NOT r.finished), SUM(r.finished AND r.failed),
@@ -61,7 +61,7 @@ FROM {tables} WHERE r.finished AND r.duration_bucket IS NOT NULL AND {where} GRO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSelection(Selection):
-    """Which tool calls a report is about, and by what it groups them; a call in any session counts."""
+    """The tool calls and group keys of a report; calls count in every session."""
 
     expressions: ClassVar[Mapping[str, str]] = KEYS
     known_filters: ClassVar[Sequence[str]] = FILTERS
@@ -70,7 +70,7 @@ class CallSelection(Selection):
         """Return the SQL of a group key.
 
         Raises:
-            InvalidQuery: There is no such key.
+            InvalidQuery: The key is unknown.
         """
         if key not in KEYS:
             raise InvalidQuery(f"cannot group tool calls by {key!r}; group by {', '.join(KEYS)}")
@@ -81,23 +81,23 @@ def aggregate_tools(paths: Paths = None, **options: Unpack[Options]) -> ToolRepo
     """Report the tool calls recorded in logs, most calls first, time keys oldest first.
 
     Args:
-        paths: Files or folders; our own sessions and every agent found when None.
+        paths: Files or folders; native sessions and the logs of every agent when None.
         options: See `Question`; group keys are those of `KEYS`, filters those of `FILTERS`. A call is in the window by
             its own time. The server of an agent's own tools is `built-in`.
 
     Raises:
         InvalidWindow: The window is outside the grammar.
-        InvalidQuery: A group key, filter, source or sort column does not exist.
+        InvalidQuery: A group key, filter, source or sort column is unknown.
     """
     question = Question(paths=paths, **options)
     selection = question.selection(CallSelection, DEFAULT_BY)
-    ToolReport(group_by=selection.by).sorted_by(question.sort)  # a wrong column is named before anything is read
+    ToolReport(group_by=selection.by).sorted_by(question.sort)  # report a wrong column before reading
     report = answer(question, lambda book: fold_tools(book, selection))
     return report.sorted_by(question.sort).limited(question.limit)
 
 
 def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:
-    """Ask one book for one report, rows in their usual order."""
+    """Query a book for a report, with rows in their default order."""
     selection.prepare(book)
     [totals] = _rows(book, selection, ())
     whole = totals.output_bytes
@@ -105,14 +105,14 @@ def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:
     return ToolReport(
         window=selection.window,
         group_by=selection.by,
-        rows=tuple(sorted(rows, key=partial(_usual_order, selection.by))),
+        rows=tuple(sorted(rows, key=partial(_default_order, selection.by))),
         totals=replace(totals, selected_bytes=whole),
         **findings_of(book),
         archived_sessions=_archived(book, selection),
     )
 
 
-def _usual_order(by: Sequence[str], row: ToolRow) -> tuple[Any, ...]:
+def _default_order(by: Sequence[str], row: ToolRow) -> tuple[Any, ...]:
     """Time keys oldest first, then the most calls."""
     keys = by_keys(row)
     return [keys[index] for index, key in enumerate(by) if key in conditions.TIME_KEYS], -row.calls, keys

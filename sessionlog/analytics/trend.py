@@ -1,4 +1,4 @@
-"""Trend: what a time used against the equal time before it, and what the month will have cost at this pace."""
+"""Trend: the usage of the equally long window before, and the projected cost of the current month."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sessionlog.ledger.reading import ReadBook
 
 _DAY_NS = 86_400 * 1_000_000_000
 _LEAST_DAYS = 2
-"""A pace of less says nothing about a month."""
+"""The shortest window from which to project a month."""
 
 _SUMS = """SELECT SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.cost_nano),
     SUM(r.estimate_nano), MAX(r.unknown), MIN(r.first_ns) FROM {tables} WHERE {where}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Used(Sums):
-    """What a time used.
+class PeriodUsage(Sums):
+    """The usage in a window.
 
     Attributes:
-        window: The time.
+        window: The window.
         requests: LLM calls.
         input_tokens: Tokens that touched no cache.
         output_tokens: Generated tokens.
@@ -33,7 +33,7 @@ class Used(Sums):
         known_nano: Recorded cost; None when none is recorded.
         estimated_nano: Estimated cost of the rest; None when there is none.
         cost_is_partial: Whether a part has neither.
-        first_ns: Its first request; None without any.
+        first_ns: The time of its first request; None without any.
     """
 
     window: UsageWindow
@@ -50,14 +50,14 @@ class Used(Sums):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """What this month will have cost if it goes on like in the window.
+    """The projected cost of the current month, at the window's cost per day.
 
     Attributes:
         month: The month.
-        cost_usd: In US dollars, what it has cost until now included.
-        cost_usd_per_day: The pace.
-        is_estimated: Whether a part of it is estimated.
-        is_partial: Whether a part of it has no price.
+        cost_usd: The projected cost, including the cost until now.
+        cost_usd_per_day: The window's cost per day.
+        is_estimated: Whether a part is estimated.
+        is_partial: Whether a part has no price.
     """
 
     month: UsageWindow
@@ -67,11 +67,11 @@ class Projection:
     is_partial: bool
 
 
-def used_before(book: ReadBook, selection: Selection) -> Used | None:
-    """Return what the equal time before the window used; None where there is none, or logs do not go back so far."""
+def usage_before(book: ReadBook, selection: Selection) -> PeriodUsage | None:
+    """Return the usage of the equally long window before; None without any, or if the logs do not go back so far."""
     try:
         before = selection.window and previous_window(selection.window, selection.zone, now_ns=selection.now_ns)
-    except (InvalidWindow, OverflowError):  # it leaves the calendar
+    except (InvalidWindow, OverflowError):  # before the year 1
         return None
     if before is None or not _has_earlier(book, selection, before.start_ns or 0):
         return None
@@ -80,7 +80,7 @@ def used_before(book: ReadBook, selection: Selection) -> Used | None:
 
 
 def project_month(book: ReadBook, selection: Selection) -> Projection | None:
-    """Return what this month will have cost; None where the window is too short for a pace, or ends before now."""
+    """Return the projected cost of the current month; None if the window is too short, or ends before now."""
     window, now_ns = selection.window, selection.now_ns
     if window is None or window.start_ns is None or (window.end_ns is not None and window.end_ns < now_ns):
         return None
@@ -92,23 +92,23 @@ def project_month(book: ReadBook, selection: Selection) -> Projection | None:
     start = window.start_ns if _has_earlier(book, selection, window.start_ns) else used.first_ns
     if used.cost_usd is None or start is None or now_ns - start < _LEAST_DAYS * _DAY_NS:
         return None
-    pace = used.cost_usd / ((now_ns - start) / _DAY_NS)
+    per_day = used.cost_usd / ((now_ns - start) / _DAY_NS)
     return Projection(
         month=month,
-        cost_usd=(until_now.cost_usd or 0) + pace * ((month.end_ns or now_ns) - now_ns) / _DAY_NS,
-        cost_usd_per_day=pace,
+        cost_usd=(until_now.cost_usd or 0) + per_day * ((month.end_ns or now_ns) - now_ns) / _DAY_NS,
+        cost_usd_per_day=per_day,
         is_estimated=bool(used.estimated_nano or until_now.estimated_nano),
         is_partial=used.cost_is_partial or until_now.cost_is_partial,
     )
 
 
-def _used(book: ReadBook, selection: Selection, window: UsageWindow) -> Used:
+def _used(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:
     where, parameters = selection.where(timed=False)
     tables, bounds = selection.parts(window)
     sql = _SUMS.format(tables=OF_PARTS.format(tables), where=where)
     [(requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters | bounds)
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-    return Used(
+    return PeriodUsage(
         window=window, requests=requests or 0, known_nano=known, estimated_nano=estimated,
         cost_is_partial=bool(unknown), first_ns=first_ns,
         **{name: count or 0 for name, count in zip(names, tokens, strict=True)},
@@ -116,7 +116,7 @@ def _used(book: ReadBook, selection: Selection, window: UsageWindow) -> Used:
 
 
 def _has_earlier(book: ReadBook, selection: Selection, time_ns: int) -> bool:
-    """Whether anything of the selection is from before a moment."""
+    """Whether the selection has usage before an instant."""
     where, parameters = selection.where(timed=False)
     tables, bounds = selection.parts(UsageWindow(end_ns=time_ns))
     sql = f"SELECT 1 FROM {OF_PARTS.format(tables)} WHERE {where} LIMIT 1"  # noqa: S608 - expressions of a closed list; values are bound

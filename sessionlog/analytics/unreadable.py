@@ -1,4 +1,4 @@
-"""Unreadable: one sentence on places that could not be read, with their paths."""
+"""The note on places that could not be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORDS = " could not be read ("
 
 
 def unreadable_note(problems: Iterable[Problem]) -> str:
-    """Return `1 place could not be read (PATH: why)`, each place once; nothing where all could be read."""
+    """Return `1 place could not be read (PATH: why)`, each place once; empty if all could be read."""
     places = {problem.path: problem.detail for problem in problems if problem.kind == "unreadable"}
     if not places:
         return ""
@@ -24,5 +24,5 @@ def unreadable_note(problems: Iterable[Problem]) -> str:
 
 
 def unreadable_path(note: str) -> str:
-    """Return the first path of such a sentence, where there is no room for more; nothing for any other sentence."""
+    """Return the first path in an `unreadable_note`; empty for any other sentence."""
     return note.partition(_WORDS)[2].partition(": ")[0]

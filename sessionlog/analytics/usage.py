@@ -1,4 +1,4 @@
-"""Usage: what was used and what it cost, asked of the book in SQL (see `usage_sums`)."""
+"""Usage: requests, tokens and cost by group keys, computed in SQL on the book (see `usage_sums`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import findings_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.trend import project_month, used_before
+from sessionlog.analytics.trend import project_month, usage_before
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
 from sessionlog.ledger.quarter_hours import OF_PARTS, UNKNOWN
@@ -28,22 +28,22 @@ def aggregate_usage(paths: Paths = None, **options: Unpack[Options]) -> UsageRep
     """Report the usage recorded in logs.
 
     Args:
-        paths: Files or folders; our own sessions and every agent found when None. What does not exist is empty.
+        paths: Files or folders; native sessions and the logs of every agent when None. Missing paths are ignored.
         options: See `Question`; group keys are those of `conditions.KEYS` and `meta.KEY`.
 
     Raises:
         InvalidWindow: The window is outside the grammar.
-        InvalidQuery: A group key, filter, source or sort column does not exist, or `since` and `window` are given.
+        InvalidQuery: A group key, filter, source or sort column is unknown, or both `since` and `window` are given.
     """
     question = Question(paths=paths, **options)
     selection = question.selection(Selection, DEFAULT_BY)
-    UsageReport(group_by=selection.by).sorted_by(question.sort)  # a wrong column is named before anything is read
+    UsageReport(group_by=selection.by).sorted_by(question.sort)  # report a wrong column before reading
     report = answer(question, lambda book: with_trend(book, selection, fold_usage(book, selection)))
     return report.sorted_by(question.sort).limited(question.limit)
 
 
 def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
-    """Ask one book for one report, rows in their usual order: time keys oldest first, then the costliest."""
+    """Query a book for a report, with rows in their default order: time keys oldest first, then highest cost."""
     selection.prepare(book)
     where, parameters = selection.where(timed=False)
     tables, bounds = selection.parts()
@@ -65,14 +65,14 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
 
 
 def with_trend(book: ReadBook, selection: Selection, report: UsageReport) -> UsageReport:
-    """Return a report of a time in which something was used with what came before and where the month leads to."""
+    """Return the report with the usage before its window and the month's projection, if it has a window and usage."""
     if selection.window is None or not report.totals.requests:
         return report
-    return replace(report, previous=used_before(book, selection), projection=project_month(book, selection))
+    return replace(report, previous=usage_before(book, selection), projection=project_month(book, selection))
 
 
 def _without_cost(book: ReadBook, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """The providers and models without a cost, most sessions first: those without a price, and those without tokens."""
+    """The (provider, model) pairs without a cost, most sessions first: those without a price; those without tokens."""
     where, parameters = selection.where()
     sql = f"""SELECT l.provider, l.model, r.input + r.output + r.cache_read + r.cache_write > 0
               FROM {OF_PARTS.format("responses")} WHERE r.counts AND {UNKNOWN} AND {where}

@@ -1,4 +1,4 @@
-"""UsageRow and UsageReport: what a usage report says, in exact numbers and with the JSON names."""
+"""UsageRow and UsageReport: the values of a usage report, exact and with the JSON names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sessionlog.analytics.partial import partial_period
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, TABLE, UsageColumns
 
-if TYPE_CHECKING:  # these are made of reports
-    from sessionlog.analytics.trend import Projection, Used
+if TYPE_CHECKING:  # trend imports this module's users
+    from sessionlog.analytics.trend import PeriodUsage, Projection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +22,12 @@ class UsageRow(UsageColumns):
     Attributes:
         keys: Group key → value; empty for totals.
         sessions: Distinct sessions with a record here.
-        success_sessions: Those that ended with `success`.
-        failed_sessions: Those that ended with anything else.
-        unfinished_sessions: Those without an end, running ones included.
-        running_sessions: Those without an end whose last event is younger than ten minutes.
+        success_sessions: Sessions that ended with `success`.
+        failed_sessions: Sessions that ended with any other status.
+        unfinished_sessions: Sessions without an end, running ones included.
+        running_sessions: Sessions without an end whose last event is younger than ten minutes.
         requests: LLM calls.
-        failed_requests: Those that failed.
+        failed_requests: Failed LLM calls.
         input_tokens: Tokens that touched no cache.
         output_tokens: Generated tokens, reasoning included.
         cache_read_tokens: Tokens served from a cache.
@@ -38,14 +38,14 @@ class UsageRow(UsageColumns):
         latency_p95_ms: The 95th percentile.
         latency_p99_ms: The 99th percentile.
         known_nano: Recorded cost in nano-dollars, None when none is recorded.
-        estimated_nano: Cost by the price table for the rest, None when there is none.
+        estimated_nano: Cost of the rest by the price table, None when there is none.
         unknown_cost_sessions: Sessions with a part that has neither.
         unpriced_requests: Requests that have neither.
         generation_tokens: Output of the calls that have a latency.
-        generation_ms: Their latency in all.
-        ended_nano: Cost of the sessions that ended and whose cost is known whole; None where there is none.
-        priced_successes: Those of them that succeeded.
-        saved_nano: What the cache saved at list prices; None where nothing with a list price was cached.
+        generation_ms: The sum of their latencies.
+        ended_nano: Cost of the ended sessions whose whole cost is known; None without one.
+        priced_successes: The successful sessions among them.
+        saved_nano: The savings by the cache at list prices; None where nothing with a list price was cached.
     """
 
     keys: Mapping[str, str]
@@ -78,16 +78,16 @@ class UsageRow(UsageColumns):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReport(Report):
-    """A usage report; `Report` says what the other fields are.
+    """A usage report; `Report` documents the other fields.
 
     Attributes:
         rows: One per combination of the group keys.
         totals: Over all rows, with every session counted once.
         unpriced: The (provider, model) pairs without a price, the most used first.
-        without_usage: Those of whose requests the log has no tokens.
-        previous: What the equal time before the window used; None without one, or where logs do not go back so far.
-        projection: What this month will have cost at the window's pace; None where the window does not tell. Both
-            change with every moment, and are no part of the JSON document: of the same logs that is the same.
+        without_usage: The (provider, model) pairs whose requests have no tokens in the log.
+        previous: The usage of the equally long window before; None without any, or if the logs do not go back so far.
+        projection: The projected cost of the current month; None if the window does not allow one. Both depend on the
+            present, so the JSON document does not have them: it is the same for the same logs.
     """
 
     schema = SCHEMA
@@ -100,22 +100,22 @@ class UsageReport(Report):
     provenance: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(PROVENANCE, 0))
     unpriced: tuple[tuple[str, str], ...] = ()
     without_usage: tuple[tuple[str, str], ...] = ()
-    previous: Used | None = None
+    previous: PeriodUsage | None = None
     projection: Projection | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether no session fits the question."""
+        """Whether no session matches."""
         return not self.rows and not self.totals.sessions
 
     @property
     def summary(self) -> str:
-        """How many sessions."""
+        """The number of sessions, and of running ones."""
         text = counted(self.totals.sessions, "session")
         return f"{text}, {self.totals.running_sessions} running" if self.totals.running_sessions else text
 
     def footnotes(self) -> Iterator[str]:
-        """Yield what the marks mean, whose cost is not known, and how well requests are known."""
+        """Yield the meaning of the marks, the models without a cost, and the provenance of requests."""
         rows = [self.totals, *self.rows] if self.rows else []
         if any(row.estimated_nano for row in rows):
             yield f"~ estimated from {self.priced_from}"
@@ -131,13 +131,13 @@ class UsageReport(Report):
                 yield f"{count:,} of {self.totals.requests:,} requests: {meaning}"
 
     def _without_cost(self) -> str:
-        """Which parts these are, and what to do."""
+        """The parts without a cost, and what to do."""
         without_tokens = f"without tokens in the log ({_models(self.without_usage)})"
         if self.without_usage and not self.unpriced:
             return without_tokens
         price = f"without a price ({_models(self.unpriced)})"
         named = f"{price} or {without_tokens}" if self.without_usage else price
-        return f"{named}: `sessionlog pricing MODEL` says why"
+        return f"{named}: `sessionlog pricing MODEL` shows why"
 
 
 _PROVENANCE = {

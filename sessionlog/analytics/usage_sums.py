@@ -1,8 +1,7 @@
-"""Sums: the statements behind a usage report, and what they give, as plain values.
+"""Usage sums: the SQL statements behind a usage report, and their results as plain values.
 
-Records are summed per group and session first, so that a session is counted once in each row it touches and once in
-the totals, with its whole duration. Nothing is imported for it: the shortest way to a report (`cli.warm`) and the whole
-one (`usage`) share this.
+Records are summed per group and session first, so that a session counts once in each row it has a record in, and once
+in the totals, with its whole duration. The module imports little, because both `cli.cached_path` and `usage` use it.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ SELECT r.session_id, MAX({status}) AS status, MAX(s.duration_ms) AS whole_ms, MA
     SUM(r.generation_us) AS generation_us, group_concat(r.latencies, '') AS latencies, {provenance} {keys}
 FROM {tables} WHERE {where} GROUP BY r.session_id {names}
 """
-"""One pass over what counts: sums per session and group. Everything else is asked of these few rows."""
+"""One pass over the records: sums per session and group. All other statements use these few rows."""
 
 _SPANS = """
 INSERT INTO spans SELECT r.session_id, SUM(r.active_ms)
 FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares WHERE whole_ms IS NULL) GROUP BY r.session_id
 """
-"""How long each session was active in the window, whatever part of it the filters chose; asked where no log says it."""
+"""The active time of each session in the window, regardless of filters; for sessions whose log has no duration."""
 
 _ENDED_COST = """CASE WHEN shares.status NOT IN ('running', 'unfinished') AND NOT shares.unknown
     AND (known IS NOT NULL OR estimated IS NOT NULL) THEN COALESCE(known, 0) + COALESCE(estimated, 0) END"""
-"""The cost of sessions that ended and whose cost is known whole."""
+"""The cost of ended sessions whose whole cost is known."""
 
 _ROWS = """
 SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
@@ -75,13 +74,13 @@ SELECT once.sessions, once.success, once.failed, once.unfinished, once.running, 
     once.priced, SUM(saved), group_concat(latencies, '')
 FROM once LEFT JOIN shares
 """
-"""What adds up, of all shares; what a session has but once, of each session."""
+"""Additive values are summed over all shares; values of a whole session are counted once per session."""
 
 _OF_KIND = """SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{kind}'
     THEN r.requests ELSE 0 END) AS in_{kind}"""
 
 PROVENANCE_SUMS = ", ".join(_OF_KIND.format(kind=kind) for kind in PROVENANCE)
-"""Requests by how well they are known, in the order of `PROVENANCE`."""
+"""Requests by provenance, in the order of `PROVENANCE`."""
 
 
 def fill_shares(
@@ -93,14 +92,14 @@ def fill_shares(
     where: str,
     parameters: Mapping[str, Any],
 ) -> None:
-    """Sum once what everything else is asked of.
+    """Fill the temporary tables `shares` and `spans`, on which the other functions depend.
 
     Args:
         query: Runs a statement.
         keys: The expressions of the group keys.
-        tables: What counts in the window (see `ledger.quarter_hours.parts`).
+        tables: The sums in the window (see `ledger.quarter_hours.parts`).
         bounds: The parameters of `tables`.
-        where: Which of it.
+        where: The condition on them.
         parameters: The parameters of `where` and of the status.
     """
     sql = _SHARES.format(
@@ -119,12 +118,12 @@ def fill_shares(
 
 
 def sums_of(query: Query, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the sums of every group, `keys` among them; of no names the sums of everything."""
+    """Yield the sums of each group, with its `keys`; without names the totals."""
     columns = _columns(names)
     sql = _ROWS.format(names=columns, grouping=columns.removeprefix(", "), ended_cost=_ENDED_COST)
     sql = sql if names else _TOTALS.format(ended_cost=_ENDED_COST)
     found = query(sql, {})[::-1]
-    while found:  # many rows are not held twice
+    while found:  # so that many rows are not in memory twice
         yield _row(found.pop(), names)
 
 
@@ -143,19 +142,19 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def provenance(query: Query) -> dict[str, int]:
-    """Return how many requests are known how well."""
+    """Return the number of requests by provenance."""
     sums = ", ".join(f"SUM(in_{kind})" for kind in PROVENANCE)
     [counts] = query(f"SELECT {sums} FROM shares", {})  # noqa: S608 - a closed list
     return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
 
 
 def count_provenance(query: Query, *, tables: str, where: str, parameters: Mapping[str, Any]) -> dict[str, int]:
-    """Return the same of what a report chose without sums per group; the arguments are those of `fill_shares`."""
+    """Return the number of requests by provenance without `fill_shares`, whose arguments these are."""
     [counts] = query(f"SELECT {PROVENANCE_SUMS} FROM {tables} WHERE {where}", dict(parameters))  # noqa: S608 - closed lists; values are bound
     return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
 
 
 def archived_sessions(query: Query) -> int:
-    """Return how many sessions are only remembered."""
+    """Return the number of sessions that only the ledger has."""
     [(count,)] = query("SELECT COUNT(DISTINCT session_id) FROM shares WHERE archived", {})
     return int(count)

@@ -1,6 +1,6 @@
-"""A window is a half-open interval `[start, end)` of UTC nanoseconds, and one closed grammar that says it.
+"""UsageWindow: a half-open interval `[start, end)` of UTC nanoseconds, and the closed grammar of its texts.
 
-The grammar is the same wherever a time can be given:
+The grammar is the same wherever a time window can be given:
 
     N + h|d|w|mo                      the time up to now; d is 24 hours, mo a calendar month
     today yesterday this-week …       whole periods; a week begins on Monday
@@ -9,8 +9,9 @@ The grammar is the same wherever a time can be given:
     2026-11-21T09:00:00Z              RFC 3339 with seconds and zone: the 24 hours from that instant
     A..B                              months, dates or instants, either end open; a date as the end is that whole day
 
-Anything else is refused by name. Days, weeks and months belong to a zone; the interval itself never does, and it keeps
-nanoseconds. A record at the end of one window is at the start of the next, so neighbouring windows tile.
+Any other text is an error. Days, weeks and months depend on a time zone; the interval itself does not, and it has
+nanosecond precision. The end of one window is the start of the next, so neighbouring windows neither overlap nor leave
+a gap.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _FORMS = (
 _RELATIVE = re.compile(r"([1-9][0-9]{0,17})(h|d|w|mo)")
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# 24:00:00 and second 60 are refused, as the origin of the grammar does; newer Pythons would take the first.
+# 24:00:00 and second 60 are errors, as in the grammar's origin; newer Python versions would accept the first.
 _INSTANT = re.compile(
     rf"({_DATE.pattern}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])"
     r"(?:[.,]([0-9]+))?(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
@@ -53,13 +54,13 @@ _ALMOST_TIME = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageWindow:
-    """A half-open interval of time; the constructor refuses an empty one.
+    """A half-open, non-empty interval of time.
 
     Attributes:
         start_ns: First nanosecond since 1970 UTC that is inside; None is open.
         end_ns: First nanosecond after it; None is open.
-        label: What was asked for, such as `7d` or `2026-11-01..`.
-        zone: Name of the zone whose days were meant.
+        label: The text it was parsed from, such as `7d` or `2026-11-01..`.
+        zone: Name of the time zone of its days.
 
     Raises:
         InvalidWindow: The end is not after the start, or an end lies outside the years 1 to 9999.
@@ -91,34 +92,34 @@ class UsageWindow:
         return None if self.end_ns is None else _rfc3339(self.end_ns)
 
     def contains(self, time_ns: int) -> bool:
-        """Tell whether an instant is inside: at or after the start and before the end."""
+        """Return whether an instant is inside: at or after the start and before the end."""
         return (self.start_ns is None or self.start_ns <= time_ns) and (self.end_ns is None or time_ns < self.end_ns)
 
     def to_dict(self) -> dict[str, str | None]:
-        """JSON shape of every report: `start` and `end`, null where open."""
+        """The JSON object in every report: `start` and `end`, null where open."""
         return {"start": self.start, "end": self.end}
 
 
 def parse_usage_window(
     spec: UsageWindow | str | None, *, until: str | None = None, now: datetime | None = None, tz: str | tzinfo = "UTC"
 ) -> UsageWindow | None:
-    """Read a time window.
+    """Parse a time window.
 
     Args:
-        spec: Any form of the grammar; None or blank is an open start; a window is taken as it is.
+        spec: Any form of the grammar; None or blank is an open start; a `UsageWindow` is returned as it is.
         until: The end: a date (that day is inside), an instant, a word (its end), or a relative form (that long ago).
         now: The present, for relative forms and words; the clock when None.
-        tz: Whose days are meant: an IANA name, `local` for the machine's zone, or a tzinfo.
+        tz: The time zone of days: an IANA name, `local` for the machine's zone, or a tzinfo.
 
     Returns:
-        The window, or None when neither end was given.
+        The window, or None without either end.
 
     Raises:
         InvalidWindow: A text outside the grammar, an empty window, two ends, an unknown zone, a `now` without zone.
     """
     if isinstance(spec, UsageWindow):
         if until:
-            raise InvalidWindow(f"a window says both ends; leave out the second end, {quoted(until)}")
+            raise InvalidWindow(f"a window has both ends; leave out the second end, {quoted(until)}")
         return spec
     since, until = (spec or "").strip(), (until or "").strip()
     zone = resolve_zone(tz)
@@ -135,7 +136,7 @@ def parse_usage_window(
 
 
 class _Span(NamedTuple):
-    """What one form means alone (`start`, `end`) and what it means as the end of a longer window (`until`)."""
+    """The interval of one form alone (`start`, `end`), and its instant as the end of a longer window (`until`)."""
 
     start: int
     end: int
@@ -145,7 +146,7 @@ class _Span(NamedTuple):
 def _bounds(since: str, until: str, now: datetime, zone: tzinfo) -> tuple[int | None, int | None]:
     if ".." in since:
         if until:
-            raise InvalidWindow(f"{quoted(since)} says both ends; leave out the second end, {quoted(until)}")
+            raise InvalidWindow(f"{quoted(since)} has both ends; leave out the second end, {quoted(until)}")
         first, last = (part.strip() for part in since.split("..", 1))
         if not first and not last:
             raise InvalidWindow(f"{quoted(since)} has neither start nor end. {_FORMS}")
@@ -216,7 +217,7 @@ _PERIODS: dict[str, Callable[[date], tuple[date, date]]] = {
 
 
 def _hint(text: str) -> str:
-    """The form that was probably meant, where one is obvious; a suggestion is always inside the grammar."""
+    """A suggestion for an invalid text, if one is obvious; it is always valid."""
     if text in _PERIODS or _RELATIVE.fullmatch(text):
         return " here: the ends of A..B are dates or instants, so give it alone or with an end of its own."
     if text == "now":
@@ -250,10 +251,12 @@ def _meant(text: str) -> str | None:
 
 
 def previous_window(window: UsageWindow, tz: str | tzinfo, *, now_ns: int) -> UsageWindow | None:
-    """Return the equal time before a window, up to the moment of it that is now in the window: None for an open start.
+    """Return the equally long window before, up to the point where the present is in the window.
 
-    Before whole months come months, before whole days days, as the calendar of the zone has them: `this-month` on the
-    21st at noon is compared with the last month up to its 21st at noon.
+    None for an open start.
+
+    Whole months have months before them and whole days days, by the calendar of the zone: `this-month` on the 21st at
+    noon is compared with the last month up to its 21st at noon.
     """
     start, now_ns = window.start_ns, max(now_ns, (window.start_ns or 0) + 1)
     if start is None:
@@ -275,7 +278,7 @@ def previous_window(window: UsageWindow, tz: str | tzinfo, *, now_ns: int) -> Us
 
 
 def month_of(time_ns: int, tz: str | tzinfo) -> UsageWindow:
-    """Return the calendar month in which an instant lies."""
+    """Return the calendar month of an instant."""
     zone = resolve_zone(tz)
     first = local_time(time_ns, zone).date().replace(day=1)
     start, end = _midnight(first, zone), _midnight(_next_month(first), zone)
@@ -283,9 +286,9 @@ def month_of(time_ns: int, tz: str | tzinfo) -> UsageWindow:
 
 
 def describe_window(window: UsageWindow | None, tz: str | tzinfo, *, now: datetime | None = None) -> str:
-    """Say a window in local words: `14 Nov 10:00 \N{EN DASH} 21 Nov 10:00 (Europe/Berlin)`, or `all time`.
+    """Return a window as local text: `14 Nov 10:00 \N{EN DASH} 21 Nov 10:00 (Europe/Berlin)`, or `all time`.
 
-    Whole days show their last day, not the midnight after it. A year is shown unless it is the year of `now`.
+    Whole days show their last day, not the midnight after it. The year of `now` is left out.
     """
     start_ns, end_ns = (window.start_ns, window.end_ns) if window else (None, None)
     zone = resolve_zone(tz)
@@ -323,7 +326,7 @@ def _is_day_start(time_ns: int, zone: tzinfo) -> bool:
 
 
 def _nanoseconds(moment: datetime) -> int:
-    since = moment - EPOCH  # exact, and without a detour over UTC that could leave the years 1 to 9999
+    since = moment - EPOCH  # exact, and without a conversion to UTC that could leave the years 1 to 9999
     return (since.days * 86400 + since.seconds) * _SECOND + since.microseconds * 1000
 
 

@@ -1,7 +1,7 @@
-"""Worktrees: one repository may be checked out in many folders, and its work is one project.
+"""Worktrees: map the folders of git worktrees to the main checkout, so that a repository is one project.
 
-A folder that still exists is asked: in a worktree `.git` is a file that names the repository
-(https://git-scm.com/docs/gitrepository-layout). One that is gone is known by the places where agents make worktrees.
+In a worktree that still exists, `.git` is a file that names the repository
+(https://git-scm.com/docs/gitrepository-layout). A deleted one is recognised by the folders where agents make worktrees.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable
 
 _MADE_BY_AGENTS = re.compile(r"(?P<main>.+?)[/\\]\.(?:claude[/\\]worktrees|worktrees)[/\\][^/\\]+(?P<rest>.*)\Z")
-_WINDOWS = re.compile(r"[A-Za-z]:[/\\]|\\\\")  # a log may have come from there
+_WINDOWS = re.compile(r"[A-Za-z]:[/\\]|\\\\")  # a log may come from Windows
 _POINTER = re.compile(rb"gitdir: (.+)[/\\]\.git[/\\]worktrees[/\\][^/\\\r\n]+\s*\Z")
 
 
 def main_folder(project: str) -> str:
-    """Return the folder of the main checkout for a folder in a worktree, any other folder as it is."""
+    """Return the folder of the main checkout for a folder in a worktree; other folders as they are."""
     if not (os.path.isabs(project) or _WINDOWS.match(project)):
         return project
-    while made := _MADE_BY_AGENTS.match(project):  # a worktree may have been made in another one
+    while made := _MADE_BY_AGENTS.match(project):  # a worktree may be inside another one
         project = made["main"] + made["rest"]
     folder = project
     while os.path.isabs(folder):
-        main = _pointed_at(os.path.join(folder, ".git"))
+        main = _main_checkout(os.path.join(folder, ".git"))
         if main is not None:
             return os.path.normpath(os.path.join(folder, main, os.path.relpath(project, folder)))
         parent = os.path.dirname(folder)
@@ -35,8 +35,8 @@ def main_folder(project: str) -> str:
     return project
 
 
-def _pointed_at(path: str) -> str | None:
-    """The repository that a worktree's `.git` file names, perhaps from where the file is."""
+def _main_checkout(path: str) -> str | None:
+    """The main checkout that a worktree's `.git` file names, possibly relative to the file's folder."""
     if not os.path.isfile(path):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Zones: whose days a report counts, and the keys of hours, days, weeks and months in them."""
+"""Time zones, and the keys of hours, days, weeks and months in them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def hour_key(time_ns: int, zone: tzinfo) -> str:
 
 
 def local_time(time_ns: int, zone: tzinfo) -> datetime:
-    """The wall clock of an instant in the zone, to the microsecond; beyond the years 1 to 9999 their nearest end."""
+    """The local time of an instant in the zone, to the microsecond; clamped to the years 1 to 9999."""
     try:
         return (EPOCH + timedelta(microseconds=time_ns // 1000)).astimezone(zone)
     except OverflowError:
@@ -56,14 +56,14 @@ def local_time(time_ns: int, zone: tzinfo) -> datetime:
 PERIOD_KEYS: Mapping[str, Callable[[int, tzinfo], str]] = {
     "hour": hour_key, "day": day_key, "week": week_key, "month": month_key,
 }  # fmt: skip
-"""Group key → the name of an instant's period."""
+"""Group key → the function that names an instant's period."""
 
 
 def period_words(key: str, name: str, zone: tzinfo, *, this_year: int) -> str:
-    """A period's name as people say it: `Sat 21 Nov`, `Sat 21 Nov 09:00`, `W47 16 – 22 Nov`, `Nov 2026`.
+    """Format a period's name for people: `Sat 21 Nov`, `Sat 21 Nov 09:00`, `W47 16 – 22 Nov`, `Nov 2026`.
 
-    A year stands where it is not this one, and an hour's offset where the clock shows that hour twice. What is no
-    name of a period comes back as it is.
+    The year is left out if it is this one; an hour has its offset if the clock shows that hour twice. A text that is
+    not the name of a period is returned as it is.
     """
     try:
         return _WORDS[key](name, zone, this_year)
@@ -99,14 +99,14 @@ _WORDS: Mapping[str, Callable[[str, tzinfo, int], str]] = {
 
 
 NAMELESS = "local time"
-"""What the machine's zone is called where it has no name."""
+"""The name of the machine's zone where it has none."""
 
 
 def resolve_zone(tz: str | tzinfo) -> tzinfo:
-    """Return the zone that a name means: an IANA name, `UTC`, or `local` for the machine's own.
+    """Return the zone of an IANA name, `UTC`, or `local` for the machine's own.
 
     Raises:
-        InvalidWindow: No such zone.
+        InvalidWindow: The time zone is unknown.
     """
     if isinstance(tz, tzinfo):
         return tz
@@ -126,7 +126,7 @@ def resolve_zone(tz: str | tzinfo) -> tzinfo:
 
 
 def zone_name(tz: str | tzinfo) -> str:
-    """The name of a zone for people: `Europe/Berlin`, `UTC`, or `local time` where it has none."""
+    """The name of a zone for display: `Europe/Berlin`, `UTC`, or `local time` where it has none."""
     zone = resolve_zone(tz)
     return str(zone) if isinstance(zone, zoneinfo.ZoneInfo | timezone) else NAMELESS
 
@@ -134,17 +134,17 @@ def zone_name(tz: str | tzinfo) -> str:
 def _machine_zone() -> tzinfo:
     """The machine's zone by name where the name is found and agrees with the C library, else the C library's rules."""
     named = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime")
-    # Naive times on purpose: the question is what the machine itself makes of them.
+    # Naive times on purpose: astimezone() converts them by the machine's own rules.
     probes = [datetime(2024, month, 15, 12) for month in (1, 4, 7, 10)]  # noqa: DTZ001
     with contextlib.suppress(LookupError, ValueError, OSError):
         zone = zoneinfo.ZoneInfo(named.rpartition("zoneinfo/")[2])
         if all(probe.replace(tzinfo=zone).utcoffset() == probe.astimezone().utcoffset() for probe in probes):
             return zone
-    from dateutil.tz import tzlocal  # noqa: PLC0415 - only machines without a named zone pay for this import
+    from dateutil.tz import tzlocal  # noqa: PLC0415 - only machines without a named zone need it
 
     return tzlocal()
 
 
 def quoted(text: str) -> str:
-    """A foreign text inside a message: bounded, and without control characters."""
+    """Quote an untrusted text for a message: shortened, and without control characters."""
     return repr(text if len(text) <= 80 else text[:80] + "…")

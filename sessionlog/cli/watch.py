@@ -75,7 +75,7 @@ def watch(
         watcher.set_budgets(rules, list(config_errors.values()))
         with r.scan_progress() as progress:
             present = None if now is None else int(context.now.timestamp() * 1_000_000_000)
-            seen = watcher.look(present, scanner=scanner(), progress=progress)
+            seen = watcher.snapshot(present, scanner=scanner(), progress=progress)
         if not once:
             _watch(watcher, seen, context, interval, config)
         elif as_json:
@@ -110,7 +110,7 @@ def _watch(watcher: Watcher, seen: WatchSnapshot, context: r.ReportContext, inte
             rest(max(interval, min(_MAX_REST_SECONDS, took * _REST_FACTOR)))
             begun = time.process_time()
             config.reload(watcher)
-            screen.show(watcher.look())
+            screen.show(watcher.snapshot())
             took = time.process_time() - begun
 
 

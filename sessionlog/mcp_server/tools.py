@@ -19,7 +19,7 @@ from sessionlog.analytics.report import Report
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status, budgets_of, rules_of
+from sessionlog.analytics.status.reader import ask_status, budget_rules, budget_rules_or_error
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
@@ -64,8 +64,8 @@ class ToolSpec:
 def session_status(args: a.StatusArguments, ctx: CallContext) -> Result:
     """`sessionlog status --json`."""
     zone = None if ctx.zone == "local" else resolve_zone(ctx.zone)
-    rules, mistake = budgets_of(ctx.settings)
-    question = StatusQuestion(target=session_target(args.session, ctx), zone=zone, rules=rules, mistake=mistake)
+    rules, error = budget_rules_or_error(ctx.settings)
+    question = StatusQuestion(target=session_target(args.session, ctx), zone=zone, rules=rules, config_error=error)
     status, notes = ask_status(
         question, env=ctx.env, ledger=ctx.settings.ledger_path, prices=ctx.own_prices(),
         now_ns=int(ctx.now.timestamp() * 1_000_000_000),
@@ -86,7 +86,7 @@ def usage(args: a.UsageArguments, ctx: CallContext) -> Result:
 
 def budget(args: a.BudgetArguments, ctx: CallContext) -> Result:
     """`sessionlog budget --json`."""
-    rules = rules_of(ctx.settings)
+    rules = budget_rules(ctx.settings)
     if args.name is not None:
         names = ", ".join(rule.name for rule in rules) or "none"
         rules = tuple(rule for rule in rules if rule.name == args.name)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.trend import Projection, Used
+from sessionlog.analytics.trend import PeriodUsage, Projection
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.window import UsageWindow, describe_window
@@ -27,8 +27,8 @@ def trend_notes(report: UsageReport, view: View) -> Iterator[Line]:
         yield Line(_projected(report.projection, view))
 
 
-def _compared(report: UsageReport, before: Used, view: View) -> str:
-    """`▲ cost 22 % above the 7 days before ($121.40)`; tokens where a cost is incomplete."""
+def _compared(report: UsageReport, before: PeriodUsage, view: View) -> str:
+    """Return `▲ cost 22 % above the 7 days before ($121.40)`; tokens where a cost is incomplete."""
     by_cost = _has_cost(report.totals, report.totals.cost_is_partial) and _has_cost(before, before.cost_is_partial)
     now, then = (sums.cost_nano if by_cost else sums.total_tokens for sums in (report.totals, before))
     if not now or not then:
@@ -58,7 +58,7 @@ def _has_cost(sums: Sums, is_partial: bool) -> bool:
 
 
 def _projected(projection: Projection, view: View) -> str:
-    """`$1,099 by 30 Nov at this pace ($36.64 a day)`."""
+    """Return `$1,099 by 30 Nov at this pace ($36.64 a day)`."""
     cost, pace = (
         cost_cell(amount, estimated=projection.is_estimated, partial=projection.is_partial).text
         for amount in (projection.cost_usd, projection.cost_usd_per_day)

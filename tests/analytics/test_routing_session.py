@@ -38,14 +38,14 @@ def test_weakness_19_an_outcome_of_its_own_wins():
     end = event("session.end", {"status": "success"})
     cells = tally(
         override(outcome={"status": "failed"}), override(outcome={"status": "weird"}), override(outcome={}), end
-    ).cells
+    ).pins
     assert {key[3]: count for key, count in cells.items()} == {"failed": 1, "unknown": 1, "success": 1}
 
 
 def test_weakness_19_the_last_readable_end_counts():
     """A session that was resumed ended as its last end says; an end without payload says nothing."""
     ends = event("session.end", {"status": "error"}), event("session.end", {"status": "success"}), event("session.end")
-    assert {key[3] for key in tally(override(), *ends).cells} == {"success"}
+    assert {key[3] for key in tally(override(), *ends).pins} == {"success"}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_an_override_without_its_axes_cannot_be_read(data):
 def test_weakness_4_a_wrong_detail_does_not_lose_the_override():
     """A score or a token count of the wrong type leaves the override readable."""
     routing = tally(override(auto_score="high", prompt_features={"estimated_tokens": "many", "requires_tools": True}))
-    assert dict(routing.cells) == {("tokens=unknown,tools=yes,reasoning=none", "model", False, "unknown"): 1}
+    assert dict(routing.pins) == {("tokens=unknown,tools=yes,reasoning=none", "model", False, "unknown"): 1}
 
 
 def test_the_first_start_decides_about_the_window():
@@ -84,20 +84,20 @@ def test_reading_stops_at_a_start_outside_the_window():
 def test_no_axis_is_an_agreement():
     """An override that pins nothing is an override, agrees, and has no cell."""
     routing = tally(event("override", {"axes_overridden": []}), event("override", {}))
-    assert (routing.overrides, routing.disagreeing, routing.accepted, routing.cells) == (2, 0, 0, {})
+    assert (routing.overrides, routing.disagreeing, routing.accepted, routing.pins) == (2, 0, 0, {})
 
 
 def test_a_missing_verdict_is_a_disagreement():
     """An axis that the log does not call a match did not match."""
     routing = tally(event("override", {"axes_overridden": ["model", "model"], "match_per_axis": {"model": "yes"}}))
-    assert (routing.disagreeing, dict(routing.cells)) == (1, {(UNSIZED, "model", False, "unknown"): 1})
+    assert (routing.disagreeing, dict(routing.pins)) == (1, {(UNSIZED, "model", False, "unknown"): 1})
 
 
 def test_one_disagreeing_axis_is_enough():
     """Three pinned axes give three cells and one disagreement."""
     verdicts = {"harness": True, "provider": False, "model": True}
     routing = tally(event("override", {"axes_overridden": list(verdicts), "match_per_axis": verdicts}))
-    assert (routing.disagreeing, routing.cells.total()) == (1, 3)
+    assert (routing.disagreeing, routing.pins.total()) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_every_figure_stays_within_its_whole(sessions):
     for rate in (scan.auto_acceptance_rate, scan.override_disagreement_rate):
         assert rate is None or 0 <= rate <= 1
     buckets = scan.override_class_breakdown
-    assert sum(bucket.count for bucket in buckets) == sum(routing.tally.cells.values())
+    assert sum(bucket.count for bucket in buckets) == sum(routing.tally.pins.values())
     keys = [(bucket.prompt_feature_bucket, bucket.axis, bucket.match) for bucket in buckets]
     assert keys == sorted(set(keys))
 
@@ -234,4 +234,4 @@ def test_a_million_overrides_are_as_many_cells_as_they_have_classes():
 def test_an_override_may_pin_nothing():
     """It is counted, and disagrees with nobody."""
     routing = tally(event("override", {"axes_overridden": []}))
-    assert (routing.overrides, routing.disagreeing, routing.accepted, routing.cells) == (1, 0, 0, {})
+    assert (routing.overrides, routing.disagreeing, routing.accepted, routing.pins) == (1, 0, 0, {})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.trend import project_month, used_before
+from sessionlog.analytics.trend import project_month, usage_before
 from sessionlog.analytics.window import month_of, parse_usage_window, previous_window
 from tests.ledger.entries import NOON, book_of, record, session
 from tests.profiles import examples
@@ -76,15 +76,15 @@ def test_the_time_before_ends_where_the_window_begins_or_earlier(days, window):
 def test_it_sums_what_the_filters_choose():
     """Cost and tokens of the time before alone."""
     book = spent((20, 1), (9, 300), (8, 400), (1, 50))
-    used = used_before(book, asked("7d"))
+    used = usage_before(book, asked("7d"))
     assert (used.requests, used.cost_nano, used.total_tokens) == (2, 700, 30)
-    assert used_before(book, asked("7d", filters={"model": ["other"]})) is None
+    assert usage_before(book, asked("7d", filters={"model": ["other"]})) is None
 
 
 def test_logs_that_do_not_go_back_so_far_are_not_compared():
     """Who began three days ago did not use less in the week before."""
-    assert used_before(spent((9, 300), (1, 50)), asked("7d")) is None
-    assert used_before(spent((15, 1), (9, 300), (1, 50)), asked("7d")).cost_nano == 300
+    assert usage_before(spent((9, 300), (1, 50)), asked("7d")) is None
+    assert usage_before(spent((15, 1), (9, 300), (1, 50)), asked("7d")).cost_nano == 300
 
 
 def test_the_month_goes_on_like_the_window():

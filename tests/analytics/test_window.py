@@ -162,7 +162,7 @@ def test_until(spec, until, start, end):
 
 def test_two_ends_are_refused():
     """A range has its end already, and a second one is named instead of silently winning."""
-    with pytest.raises(InvalidWindow, match=r"'2026-11-01\.\.' says both ends; leave out the second end, 'today'"):
+    with pytest.raises(InvalidWindow, match=r"'2026-11-01\.\.' has both ends; leave out the second end, 'today'"):
         parse_usage_window("2026-11-01..", until="today", now=NOW)
 
 

@@ -44,7 +44,7 @@ def fold_hours(*sessions, hours=5, only_active=False, limits=(), start_ns=None, 
     """The blocks of sessions made by hand, seen from their last record if it is later; limits are (source, Limit)."""
     book = book_of(*sessions)
     for source, limit in limits:
-        book.take(LogScan(sessions=(session("l", source=source),) if source else (), limits=(limit,)))
+        book.add_scan(LogScan(sessions=(session("l", source=source),) if source else (), limits=(limit,)))
     now_ns = max([PRESENT_NS, *(r.time_ns for one in sessions for r in one.records if r.time_ns is not None)])
     known = {"window": _window(start_ns, end_ns), "by": (), "filters": {}, "zone": UTC, "now_ns": now_ns}
     return fold_blocks(book, Selection(**(known | fields)), hours=hours, only_active=only_active)

@@ -121,13 +121,13 @@ def test_an_axis_is_named_beside_its_rows():
 def test_rows_stand_by_frequency():
     """Disagreements before agreements, then the most frequent, then the most successful kind of prompt."""
     bucket = "tokens={},tools=no,reasoning=none".format
-    cells = {
+    pins = {
         (bucket("tiny"), "model", False, "failed"): 2,
         (bucket("small"), "model", False, "success"): 2,
         (bucket("large"), "model", False, "success"): 7,
         (bucket("medium"), "model", True, "success"): 9,
     }
-    text = shown(tallied(overrides=20, cells=cells))
+    text = shown(tallied(overrides=20, pins=pins))
     kinds = re.findall(r"  (tiny|small|medium|large) prompts, no", text)
     assert kinds == ["large", "small", "tiny", "medium"]
 
@@ -136,7 +136,7 @@ def test_outcomes_become_words_where_the_columns_do_not_fit():
     """No figure is cut off: with all five outcomes at 80 columns, or at 60, they are listed."""
     bucket = "tokens=xlarge,tools=yes,reasoning=high"
     ends = {"success": 5, "stalled": 1, "failed": 2, "cancelled": 3, "unknown": 4}
-    scan = tallied(overrides=15, cells={(bucket, "provider", False, word): count for word, count in ends.items()})
+    scan = tallied(overrides=15, pins={(bucket, "provider", False, word): count for word, count in ends.items()})
     wide, narrow = shown(scan, width=160), shown(scan, width=80)
     assert re.search(r"COUNT    OK  STALLED  FAILED  CANCELLED  UNKNOWN", wide)
     assert re.search(r"provider     15  45 %        1       2          3        4", wide)
@@ -176,7 +176,7 @@ def test_names_from_a_log_cannot_act(width):
         overrides=1,
         undecodable=1,
         failovers=1,
-        cells={
+        pins={
             (f"tokens=tiny,tools=no,reasoning={EVIL}", EVIL, False, "success"): 1,
             (EVIL, "model", True, "failed"): 1,
         },
@@ -218,7 +218,7 @@ def test_csv_is_the_breakdown():
 
 def test_csv_cells_are_harmless():
     """A logged axis cannot become a formula."""
-    text = render_csv(RoutingReport.of(tallied(cells={("b", "=1+1", False, "success"): 1})))
+    text = render_csv(RoutingReport.of(tallied(pins={("b", "=1+1", False, "success"): 1})))
     assert next(csv.DictReader(io.StringIO(text)))["axis"] == "'=1+1"
 
 

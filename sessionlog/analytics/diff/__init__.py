@@ -1,1 +1,1 @@
-"""Two sessions compared: where they part, and what it cost."""
+"""Diff: compare two sessions, their messages and their figures."""

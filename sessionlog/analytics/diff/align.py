@@ -1,7 +1,7 @@
-"""Align: which messages of two sessions are the same, by their digests, in bounded time.
+"""Align the messages of two sessions by their digests, in bounded time.
 
-Whatever is said once in both stands firm, as far as the order is the same; what lies between is compared closely only
-where that is little work. Ten thousand messages on both sides take a moment, also where all are alike or none.
+Messages that occur once on both sides, in the same order, are anchors; the messages between anchors are compared with
+difflib only if that is cheap. Ten thousand messages per side take a moment, also if all are equal or none.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from itertools import groupby
 from sessionlog.analytics.diff.message import DiffMessage
 from sessionlog.transcript.seen import common_length
 
-_CLOSE = 6_000  # pairs of the same; difflib may look at them once for each of its steps
+_CLOSE = 6_000  # pairs of equal elements, the measure of difflib's work
 _NEAR = 8  # messages
-_Kind = tuple[str, str, int]  # the role, the tool, and how many turns on
+_Kind = tuple[str, str, int]  # the role, the tool, and the turn relative to the last equal message
 _Messages = Sequence[DiffMessage]
-_Run = tuple[int, int, int]  # where it begins on the left and on the right, and how long it is
+_Run = tuple[int, int, int]  # its start on the left, its start on the right, and its length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A message of both sides, or of one.
+    """Two aligned messages, or a message of one side alone.
 
     Attributes:
-        left: The left session's, None where it has none in this place.
-        right: The right session's.
+        left: The left session's message; None if it has none here.
+        right: The right session's message; None if it has none here.
     """
 
     left: DiffMessage | None = None
@@ -45,7 +45,7 @@ class Pair:
 
 
 def align(left: _Messages, right: _Messages) -> list[Pair]:
-    """Return all messages of both sides in order, each beside the other's that is the same, or in its place."""
+    """Return all messages of both sides in order, each paired with the equal or corresponding one of the other side."""
     pairs: list[Pair] = []
     turns = 0, 0
     for one, other, same in _walk(left, right, _matches([m.digest for m in left], [m.digest for m in right])):
@@ -59,7 +59,7 @@ def align(left: _Messages, right: _Messages) -> list[Pair]:
 def _walk(
     left: _Messages, right: _Messages, runs: Sequence[_Run]
 ) -> Iterator[tuple[_Messages, _Messages, Iterable[tuple[DiffMessage, DiffMessage]]]]:
-    """Yield what stands before each run on the left and on the right, and the run in pairs; at last what is behind."""
+    """Yield for each run the messages before it on the left and on the right, and its pairs; last the rest."""
     done_left = done_right = 0
     for start, other, size in [*runs, (len(left), len(right), 0)]:
         end_left, end_right = start + size, other + size
@@ -72,7 +72,7 @@ def _walk(
 
 
 def _matches(left: Sequence[bytes], right: Sequence[bytes]) -> list[_Run]:
-    """Runs that are the same on both sides."""
+    """The runs of equal messages."""
     begin, end = _common_ends(left, right)
     last_left, last_right = len(left) - end, len(right) - end
     anchors = _anchors(left[begin:last_left], right[begin:last_right])
@@ -86,19 +86,19 @@ def _matches(left: Sequence[bytes], right: Sequence[bytes]) -> list[_Run]:
 
 
 def _common_ends(left: Sequence[object], right: Sequence[object]) -> tuple[int, int]:
-    """The lengths of the common beginning, and of the common end behind it."""
+    """The lengths of the common beginning, and of the common end after it."""
     begin = common_length(left, right)
     return begin, common_length(left[begin:][::-1], right[begin:][::-1])
 
 
 def _anchors(left: Sequence[bytes], right: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Messages that are there once on both sides: the longest chain of them in the same order."""
+    """The longest chain, in the same order, of messages that occur once on both sides."""
     ours, theirs = Counter(left), Counter(right)
     places = {digest: index for index, digest in enumerate(right) if ours[digest] == theirs[digest] == 1}
     pairs = [(index, places[digest]) for index, digest in enumerate(left) if digest in places]
-    ends: list[int] = []  # of the chains of each length, those that end first
-    tops: list[int] = []  # the last pairs of these
-    before: list[int] = []  # for each pair the one before it in its chain; -1 for none
+    ends: list[int] = []  # for each chain length, the smallest end on the right
+    tops: list[int] = []  # the last pairs of those chains
+    before: list[int] = []  # for each pair its predecessor in its chain; -1 for none
     for number, (_, place) in enumerate(pairs):
         length = bisect_left(ends, place)
         before.append(tops[length - 1] if length else -1)
@@ -115,7 +115,7 @@ def _anchors(left: Sequence[bytes], right: Sequence[bytes]) -> list[tuple[int, i
 def _close(
     left: Sequence[bytes], right: Sequence[bytes], start: tuple[int, int], end: tuple[int, int]
 ) -> Iterator[_Run]:
-    """The same runs between two places that stand firm."""
+    """The runs of equal messages between two anchors."""
     one, other = left[start[0] : end[0]], right[start[1] : end[1]]
     if not is_little_work(one, other):
         return
@@ -125,13 +125,13 @@ def _close(
 
 
 def is_little_work(left: Sequence[object], right: Sequence[object]) -> bool:
-    """Whether difflib is done with both in a moment: what is repeated on both sides costs it time."""
+    """Whether difflib is fast on both: elements that are repeated on both sides cost it time."""
     counts = Counter(right)
     return sum(count * counts[value] for value, count in Counter(left).items()) <= _CLOSE
 
 
 def _gap(left: _Messages, right: _Messages, turns: tuple[int, int]) -> Iterator[Pair]:
-    """What is not the same: messages of the same kind beside each other, as far as both are as many turns on."""
+    """Pair the messages between equal runs by kind: role, tool and relative turn."""
     one, other = (
         [(message.role, message.tool, message.turn - turn) for message in side]
         for side, turn in zip((left, right), turns, strict=True)
@@ -143,7 +143,7 @@ def _gap(left: _Messages, right: _Messages, turns: tuple[int, int]) -> Iterator[
 
 
 def _kinds(left: Sequence[_Kind], right: Sequence[_Kind]) -> list[_Run]:
-    """Messages of the same kind, each with the next one there is: not far on, or where its turn begins."""
+    """Pair each message with the next of its kind on the right: within `_NEAR`, or in a later turn."""
     places: dict[_Kind, list[int]] = {}
     for index, kind in enumerate(right):
         places.setdefault(kind, []).append(index)
@@ -159,16 +159,16 @@ def _kinds(left: Sequence[_Kind], right: Sequence[_Kind]) -> list[_Run]:
 
 
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
-_MOST = 600  # tokens between the common ends that are compared closely
+_MOST = 600  # tokens between the common beginning and end up to which difflib is used
 _ALIKE = 0.4
-_ISLAND = 2  # tokens that are the same between two that are not: a blank, a comma
+_ISLAND = 2  # equal tokens between two different ones that count as different: a blank, a comma
 
 Pieces = tuple[tuple[str, bool], ...]
-"""A text in pieces, each with whether it differs from the other text."""
+"""The pieces of a text, each with whether it differs from the other text."""
 
 
 def compare_words(left: str, right: str) -> tuple[Pieces, Pieces] | None:
-    """Return both texts in pieces; None where they have too little in common."""
+    """Return both texts in pieces; None if they have too little in common."""
     one, other = _TOKEN.findall(left), _TOKEN.findall(right)
     begin, end = _common_ends(one, other)
     inner, outer = one[begin : len(one) - end], other[begin : len(other) - end]
@@ -186,7 +186,7 @@ def compare_words(left: str, right: str) -> tuple[Pieces, Pieces] | None:
 
 
 def _words(tokens: Sequence[str]) -> list[str]:
-    """What difflib compares; blanks only go along with what stands beside them."""
+    """The tokens without blanks: difflib treats blanks as junk."""
     return [token for token in tokens if not token.isspace()]
 
 

@@ -12,23 +12,23 @@ from sessionlog.messages.message import Message
 from sessionlog.transcript.digests import canonical_json, digest_text
 
 KEPT = 4_000
-"""Characters of one text that are kept unless all is asked for."""
+"""Characters of one text that are kept, unless all are requested."""
 
 MOST_HELD = 12_000_000
-"""Characters of a session's texts from which on less of each is kept, so that a long log fits into memory."""
+"""Characters of a session's texts after which less of each is kept, so that a long log fits into memory."""
 
 KEPT_LATER = 300
-"""Characters of one text that are kept from there on."""
+"""Characters of one text that are kept after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
-    """A tool call as it was asked for.
+class DiffCall:
+    """A tool call of a message.
 
     Attributes:
         tool: Its name.
         arguments: JSON text, keys sorted.
-        call_id: The id that joins it with its result; empty where the log has none.
+        call_id: The id that its result has too; empty if the log has none.
     """
 
     tool: str
@@ -46,24 +46,24 @@ class DiffMessage:
 
     Attributes:
         role: system, user, assistant or tool.
-        text: What it says, or its beginning.
-        left_out: Characters of it that are not kept.
-        calls: The tools that it calls.
-        tool: Of a tool's result, the tool's name where it is known.
-        call_id: Of a tool's result, the id of its call where it is known.
-        failed: A tool's result that is an error.
-        partial: An answer that broke off.
-        digest: What it means.
-        number: Its place in the session, from 1.
+        text: Its text, or the beginning of it.
+        left_out: Characters of the text that are not kept.
+        calls: Its tool calls.
+        tool: Of a tool result, the tool's name if known.
+        call_id: Of a tool result, the id of its call if known.
+        failed: Whether it is a tool result that is an error.
+        partial: Whether it is an incomplete response.
+        digest: The digest of its whole content.
+        number: Its position in the session, from 1.
         turn: Its turn, from 1; 0 before the first prompt.
-        seq: The number of the event that tells it.
+        seq: The number of the event that it comes from.
     """
 
     role: str
     text: str
     digest: bytes
     left_out: int = 0
-    calls: tuple[Called, ...] = ()
+    calls: tuple[DiffCall, ...] = ()
     tool: str = ""
     call_id: str = ""
     failed: bool = False
@@ -88,10 +88,10 @@ class DiffMessage:
 
 
 def diff_message(message: Message, *, role: str = "") -> DiffMessage:
-    """Return a message for a diff; a `role` replaces the message's own, also in its digest."""
+    """Convert a message; a `role` replaces the message's own, also in its digest."""
     text = content_text(message)[0]
     calls = tuple(
-        Called(tool=call.name, arguments=canonical_json(arguments_text(call)), call_id=call.id)
+        DiffCall(tool=call.name, arguments=canonical_json(arguments_text(call)), call_id=call.id)
         for call in message.tool_calls
     )
     return DiffMessage(
@@ -102,7 +102,7 @@ def diff_message(message: Message, *, role: str = "") -> DiffMessage:
 
 
 def cut_to(message: DiffMessage, most: int | None) -> DiffMessage:
-    """Return the same with at most so much of its texts; None keeps all. The digest stays that of the whole."""
+    """Return the message with its texts cut to `most` characters; None keeps all. The digest does not change."""
     if most is None or (len(message.text) <= most and all(len(call.arguments) <= most for call in message.calls)):
         return message
     calls = tuple(
@@ -113,7 +113,7 @@ def cut_to(message: DiffMessage, most: int | None) -> DiffMessage:
 
 
 def in_order_of_calls(messages: Sequence[DiffMessage]) -> list[DiffMessage]:
-    """Results in the order of their calls: tools that run side by side end in any order."""
+    """Return the messages with results in the order of their calls: parallel tools end in any order."""
     ordered: list[DiffMessage] = []
     order: dict[str, int] = {}
     for is_result, group in groupby(messages, lambda one: one.role == "tool"):
@@ -128,7 +128,7 @@ def in_order_of_calls(messages: Sequence[DiffMessage]) -> list[DiffMessage]:
 
 
 def numbered(messages: Sequence[DiffMessage]) -> tuple[DiffMessage, ...]:
-    """The same with places and turns: each prompt begins one."""
+    """Return the messages with their numbers and turns: each prompt begins a turn."""
     turn, placed = 0, []
     for number, one in enumerate(messages, 1):
         turn += one.role == "user"

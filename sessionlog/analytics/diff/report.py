@@ -1,9 +1,9 @@
-"""Two sessions compared: where they part, what is different from there on, and what each cost.
+"""The diff of two sessions: where they diverge, what differs from there on, and the cost of each.
 
-Sessions are equal if the same was said in them: the same system prompt, as far as both logs tell it, and the same
-messages in the same order. Model, time, tokens and cost are compared and shown, but do not make them different. What
-was taken back (`/undo`) is not compared. A fork begins with the history that its parent had then: what the parent had
-dropped by then is counted, and is no difference.
+Sessions are equal if they have the same messages in the same order and, if both logs have it, the same system prompt.
+Model, time, tokens and cost are compared and shown, but do not make sessions unequal. Undone messages (`/undo`) are not
+compared. A fork begins with its parent's history at that time: messages that the parent had dropped by then are
+counted, and are not a difference.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ SCHEMA = "sessionlog.diff/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPair:
-    """How both sides used a tool.
+    """The use of a tool on both sides.
 
     Attributes:
         tool: Its name.
-        left: The left session's calls; None where it never called it.
-        right: The right session's.
+        left: The left session's use; None if it never called the tool.
+        right: The right session's use; None if it never called the tool.
     """
 
     tool: str
@@ -43,7 +43,7 @@ class ToolPair:
 
     @property
     def is_alike(self) -> bool:
-        """Whether it was called as often, and failed as often, on both sides; time is never the same."""
+        """Whether both sides have the same numbers of calls and errors; durations always differ."""
         left, right = self.left or ToolUse(), self.right or ToolUse()
         return (left.calls, left.errors) == (right.calls, right.errors)
 
@@ -58,11 +58,11 @@ class ToolPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDiff:
-    """What is different between two sessions.
+    """The differences between two sessions.
 
     The document `sessionlog.diff/1` has, in this order:
 
-        schema, equal (the same was said), fork ("left" or "right" is a fork of the other one, "both" of a third; null)
+        schema, equal (the same messages), fork ("left" or "right" is a fork of the other one, "both" of a third; null)
         left, right: source, session, path, parent, start, status, models, requests, failed_requests, the token classes
             and total_tokens, known_cost_usd, estimated_cost_usd, cost_usd, cost_is_partial, duration_ms, error, turns,
             messages, inherited_messages (of a fork, among the messages and turns), taken_back_messages (not among
@@ -72,7 +72,7 @@ class SessionDiff:
             right_message (null at the end of a session), left_turn, right_turn
         counts: of messages that are same, changed, left (only there), right; and dropped: those that the parent had
             dropped before the fork, which are none of the others
-        system_prompt: equal (null where one log does not tell it), left, right
+        system_prompt: equal (null if one log does not have it), left, right
         offered_tools: left_only, right_only, changed: names
         messages: those that differ, from the divergence on: kind (changed, left, right), left, right: message, turn,
             role, tool, text, left_out (characters that are cut from it), calls, failed, partial; null for none
@@ -93,12 +93,12 @@ class SessionDiff:
 
     @property
     def is_equal(self) -> bool:
-        """Whether the same was said."""
+        """Whether both have the same messages and, as far as known, the same system prompt."""
         return self.is_same_system is not False and all(pair.kind == "same" for pair in self.pairs)
 
     @property
     def is_same_system(self) -> bool | None:
-        """Whether both have the same system prompt; None where one log does not tell it."""
+        """Whether both have the same system prompt; None if one log does not have it."""
         left, right = self.left.transcript.system, self.right.transcript.system
         if any(not text and side.source not in OWN for text, side in ((left, self.left), (right, self.right))):
             return None
@@ -106,12 +106,12 @@ class SessionDiff:
 
     @property
     def common(self) -> int:
-        """How many messages are the same before the sessions part."""
+        """The number of equal messages before the sessions diverge."""
         return next((index for index, pair in enumerate(self.pairs) if pair.kind != "same"), len(self.pairs))
 
     @property
     def rest(self) -> tuple[Pair, ...]:
-        """The messages from there on."""
+        """The messages after the common ones."""
         return self.pairs[self.common :]
 
     @property
@@ -129,7 +129,7 @@ class SessionDiff:
 
     @property
     def offered(self) -> dict[str, list[str]]:
-        """Tools that only one model was told of, or in other words; nothing where one log does not tell them."""
+        """Tool definitions that only one side's requests have, or that differ; empty if one log has none."""
         left, right = self.left.transcript.offered, self.right.transcript.offered
         if not (left and right):
             return {"left_only": [], "right_only": [], "changed": []}
@@ -141,7 +141,7 @@ class SessionDiff:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Names of the figures that differ, where both are known."""
+        """Names of the figures that are known on both sides and differ."""
         left, right = self.left.figures(), self.right.figures()
         names = [
             name for name in left
@@ -152,13 +152,13 @@ class SessionDiff:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many messages are the same, changed, on one side only, or dropped before the fork."""
+        """The numbers of messages that are the same, changed, on one side only, or dropped before the fork."""
         kinds = [pair.kind for pair in self.pairs]
         return {kind: kinds.count(kind) for kind in ("same", "changed", "left", "right")} | {"dropped": self.dropped}
 
     @property
     def problem_count(self) -> int:
-        """Damaged pieces of both logs."""
+        """The number of problems in both logs."""
         return sum(side.transcript.problem_count for side in (self.left, self.right))
 
     @property
@@ -167,7 +167,7 @@ class SessionDiff:
         return (*self.left.transcript.problems, *self.right.transcript.problems)
 
     def first(self, side: Literal["left", "right"]) -> DiffMessage | None:
-        """The first message of a side behind what is common; None at its end."""
+        """Return a side's first message after the common ones; None if it has no more."""
         both = ((pair.left if side == "left" else pair.right) for pair in self.rest)
         return next((message for message in both if message is not None), None)
 
@@ -194,7 +194,7 @@ class SessionDiff:
         }
 
     def _divergence(self) -> dict[str, Any] | None:
-        """Where they part, on each side: its first message that is not the same."""
+        """The JSON object of the divergence: each side's first message after the common ones."""
         if not self.rest:
             return None
         left, right = self.first("left"), self.first("right")
@@ -226,14 +226,14 @@ def diff_sessions(
     """Compare two sessions of any agents.
 
     Args:
-        left: A log, and which of its sessions; None for its first.
-        right: The other.
-        full: Keep all of every text, not only its first `KEPT` characters.
-        prices: For what records no cost; None for the list prices.
-        now: The present, which tells running from unfinished.
-        progress: Told how far the scans are.
+        left: A log, and the id of one of its sessions; None for its first.
+        right: The other log and session.
+        full: Whether to keep whole texts instead of their first `KEPT` characters.
+        prices: Prices of responses without a recorded cost; None for the list prices.
+        now: The present, to distinguish running from unfinished sessions.
+        progress: Called with the progress of the scans.
         env: The environment, by which the folders of agents' logs are found.
-        ledger: The ledger's file, for the figures of sessions that it knows; None counts each log alone.
+        ledger: The ledger's file, for the figures of its sessions; None counts each log alone.
 
     Raises:
         LogNotReadable: A log cannot be read.
@@ -252,9 +252,9 @@ def compare(left: Side, right: Side) -> SessionDiff:
     one: Sequence[DiffMessage] = left.transcript.messages
     other: Sequence[DiffMessage] = right.transcript.messages
     if fork == "right":
-        one = _handed_on(one, right.transcript)
+        one = _without_dropped(one, right.transcript)
     elif fork == "left":
-        other = _handed_on(other, left.transcript)
+        other = _without_dropped(other, left.transcript)
     dropped = len(left.transcript.messages) + len(right.transcript.messages) - len(one) - len(other)
     return SessionDiff(left=left, right=right, pairs=tuple(align(one, other)), dropped=dropped)
 
@@ -270,14 +270,14 @@ def _fork(left: Side, right: Side) -> Literal["left", "right", "both"] | None:
     return "both" if left.parent and left.parent == right.parent and left.session != right.session else None
 
 
-def _handed_on(messages: Sequence[DiffMessage], fork: Transcript) -> Sequence[DiffMessage]:
-    """What a parent said, less what it had dropped when the fork was made; a summary stands where the fork has it."""
-    if fork.parted_at is None:
+def _without_dropped(messages: Sequence[DiffMessage], fork: Transcript) -> Sequence[DiffMessage]:
+    """The parent's messages without those dropped before the fork; a summary is where the fork has it."""
+    if fork.forked_at is None:
         return messages
     before: dict[bytes, list[DiffMessage]] = {}
     for one in messages:
-        if one.seq <= fork.parted_at:
+        if one.seq <= fork.forked_at:
             before.setdefault(one.digest, []).append(one)
-    # What was said last is what is left.
+    # Of equal messages, the last ones are those that were not dropped.
     kept = [before[digest].pop() for digest in reversed(fork.inherited) if before.get(digest)]
-    return [*reversed(kept), *(one for one in messages if one.seq > fork.parted_at)]
+    return [*reversed(kept), *(one for one in messages if one.seq > fork.forked_at)]

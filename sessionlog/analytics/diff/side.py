@@ -1,6 +1,6 @@
-"""A side: one of the two sessions that are compared, with its figures as `sessionlog sessions` counts them.
+"""Side: one of the two compared sessions, with its figures as `sessionlog sessions` counts them.
 
-Cost is recorded, else estimated at the record's date, else unknown, and unknown is never 0.
+Cost is recorded, else estimated at the record's date, else None, never 0.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Side:
     """One session.
 
     Attributes:
-        source: The id of the agent whose log it is.
+        source: The id of the log's source.
         session: The session's id.
         path: Its log.
-        transcript: What was said in it.
-        summary: Its figures; None for a log of which no report can tell anything.
+        transcript: Its messages.
+        summary: Its figures; None if no report has the log.
     """
 
     source: str
@@ -47,11 +47,11 @@ class Side:
 
     @property
     def parent(self) -> str:
-        """The session that it was forked from; empty for none."""
+        """The id of the session that it was forked from; empty for none."""
         return "" if self.summary is None else self.summary.parent
 
     def figures(self) -> dict[str, Any]:
-        """Return what both sides are compared by, in JSON types; None for what is unknown."""
+        """Return the figures for comparison, in JSON types; None for unknown ones."""
         known = {} if self.summary is None else self.summary.to_dict()
         used = self.transcript.tools.values()
         return {
@@ -81,18 +81,18 @@ def read_side(
     env: Env | None = None,
     ledger: str | None = None,
 ) -> Side:
-    """Read a session: what was said in it, and its figures.
+    """Read a session's messages and figures.
 
     Args:
         log: Its log.
-        session: Which of the log's sessions; None for the first.
+        session: The id of one of the log's sessions; None for the first.
         kept: Characters that are kept of one text; None keeps all.
-        prices: For what records no cost; None for the list prices.
-        now: The present, which tells running from unfinished.
-        progress: Told how far the scan is.
+        prices: Prices of responses without a recorded cost; None for the list prices.
+        now: The present, to distinguish running from unfinished sessions.
+        progress: Called with the progress of the scan.
         env: The environment, by which the folders of agents' logs are found.
-        ledger: The ledger's file. It knows what one log cannot show: other files of the session, and which requests a
-            fork has copied. None, or one that is not there yet: the figures are those of the log alone.
+        ledger: The ledger's file: it has other files of the session too, and which requests a fork has copied. If it is
+            None or does not exist, the figures are those of the log alone.
 
     Raises:
         LogNotReadable: The log cannot be read.
@@ -124,6 +124,6 @@ def _is_same_file(left: str, right: str) -> bool:
 
 
 def renamed(side: Side, path: str) -> Side:
-    """Return a side whose log is called otherwise: one of the archive is unpacked somewhere."""
+    """Return the side with another path of its log: the log of an archive is read from a temporary file."""
     summary = side.summary and replace(side.summary, path=path)
     return replace(side, path=path, summary=summary)

@@ -1,8 +1,8 @@
-"""A transcript: all that was said in a session, in order and once, whatever its requests repeat.
+"""Transcript: all messages of a session, in order and once each, whatever its requests repeat.
 
-It holds every message, not only those in the window: a message that a compaction or a truncation dropped is in it, and
-one that is repeated afterwards is in it once. Only what a user took back (`undo`) is left out, although its tools ran.
-Sub-agents are left out. Long texts are cut, so that a long log fits into memory.
+It has all messages, not only those in the context: also messages that a compaction or a truncation dropped, and a
+message that is repeated afterwards only once. Undone messages are left out, although their tools ran, and so are
+sub-agents. Long texts are cut, so that a long log fits into memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from sessionlog.analytics.diff.message import (
     KEPT_LATER,
     MOST_HELD,
-    Called,
+    DiffCall,
     DiffMessage,
     cut_to,
     diff_message,
@@ -40,18 +40,18 @@ Json = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """What was said in a session.
+    """The messages of a session, and its use of tools.
 
     Attributes:
-        messages: All of it, in order.
-        system: The system prompt; empty where the log has none.
-        offered: The tools that the model was told of: name → digest of the definition; empty where the log has none.
-        tools: How each tool was used.
-        turns: Prompts that it was asked, as the other reports count them: none of a parent's.
-        inherited: What a fork began with, as its meaning; some of it may have been taken back.
-        parted_at: The number (`seq`) of its parent's last event when it was made as a fork; None for what is none.
-        taken_back: Messages that were said and taken back.
-        problem_count: Damaged pieces of the log.
+        messages: All messages, in order.
+        system: The system prompt; empty if the log has none.
+        offered: The tool definitions of its requests: name → digest; empty if the log has none.
+        tools: Tool name → its use.
+        turns: The number of prompts, as in other reports: without those of a parent.
+        inherited: The digests of a fork's initial messages; some may have been undone.
+        forked_at: Of a fork, the number (`seq`) of its parent's last event at that time; None for others.
+        taken_back: The number of undone messages.
+        problem_count: Problems in the log.
         problems: The first of them.
     """
 
@@ -61,7 +61,7 @@ class Transcript:
     tools: Mapping[str, ToolUse]
     turns: int
     inherited: tuple[bytes, ...] = ()
-    parted_at: int | None = None
+    forked_at: int | None = None
     taken_back: int = 0
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
@@ -71,10 +71,10 @@ def fold_transcript(items: Iterable[Event | Problem], *, own: bool = True, kept:
     """Fold a session's events.
 
     Args:
-        items: In file order, with the problems the reader met.
-        own: Whether requests hold the whole conversation unless they say otherwise, as in our own logs; else each
+        items: Events in file order, with the reader's problems.
+        own: Whether requests have the whole conversation unless marked otherwise, as in native logs; else each request
             continues the one before.
-        kept: Characters that are kept of one text, of a long session's later texts fewer; None keeps all.
+        kept: Characters that are kept of one text, fewer of later texts in a long session; None keeps all.
     """
     fold = _Fold(own=own, kept=kept)
     for event in fold.damage.events(items):
@@ -92,11 +92,11 @@ class _Fold:
         self._messages: list[DiffMessage] = []
         self._system: list[str] = []
         self._names: dict[str, str] = {}
-        self._asked: list[str] = []  # tools that the last answer calls
+        self._called: list[str] = []  # tools that the last response calls
         self._offered: dict[str, bytes] = {}
         self._tools: dict[str, ToolUse] = {}
-        self._seq = 0  # of the event at hand
-        self._parted_at: int | None = None
+        self._seq = 0  # of the current event
+        self._forked_at: int | None = None
         self._inherited: list[bytes] = []
         self._taken_back = 0
         self._held = 0  # characters of all texts
@@ -115,7 +115,7 @@ class _Fold:
                 self._failed(data, streamed)
             case "tool.call":
                 self._use(data.get("tool"), failed=bool(data.get("error")), duration_ms=data.get("duration_ms"))
-                if "agent" not in data and not splices:  # no answer has called it
+                if "agent" not in data and not splices:  # no response has called it
                     self._result(result_entry(data).messages, data)
         for splice in splices:
             self._apply(splice, data)
@@ -127,29 +127,29 @@ class _Fold:
             messages=numbered(in_order_of_calls(self._messages)), system="\n\n".join(self._system),
             offered=self._offered, tools=self._tools,
             turns=self._conversation.turns, inherited=tuple(self._inherited),
-            parted_at=self._parted_at, taken_back=self._taken_back,
+            forked_at=self._forked_at, taken_back=self._taken_back,
             problem_count=self.damage.count, problems=self.damage.problems,
         )  # fmt: skip
 
     def _start(self, data: Mapping[str, Json]) -> None:
-        self._instruct(text_of(data.get("system_prompt")))
+        self._add_system(text_of(data.get("system_prompt")))
         match data.get("parent"):
             case {"seq": int(seq)}:
-                self._parted_at = seq
+                self._forked_at = seq
 
-    def _instruct(self, text: str) -> None:
+    def _add_system(self, text: str) -> None:
         if text.strip() and text not in self._system:
             self._system.append(text)
 
     def _request(self, data: Mapping[str, Json]) -> None:
         if not self._system:
-            self._instruct(text_of(data.get("system")) or text_of(data.get("instructions")))
+            self._add_system(text_of(data.get("system")) or text_of(data.get("instructions")))
         offered = data.get("tools")
         for tool in read_tools(offered) if isinstance(offered, list | tuple) else ():
             self._offered[tool.name] = digest_of(json_text(tool.definition))
 
     def _failed(self, data: Mapping[str, Json], streamed: str) -> None:
-        """Keep the text of a failed answer of another agent: its later requests do not repeat it, but it was shown."""
+        """Keep the text of a failed response: later requests do not repeat it, but the user saw it."""
         for message in answer_entry(data, streamed).messages:
             kept = diff_message(message)
             if kept.text.strip():
@@ -169,28 +169,28 @@ class _Fold:
 
     def _answer(self, one: Added, *, is_partial: bool) -> None:
         for message in one.new:
-            self._asked = [call.name for call in message.tool_calls]
+            self._called = [call.name for call in message.tool_calls]
             self._keep(replace(diff_message(message), partial=is_partial))
 
     def _result(self, messages: Iterable[Message], data: Mapping[str, Json]) -> None:
         for message in messages:
             kept = replace(diff_message(message), tool=text(data.get("tool")))
-            if kept.tool in self._asked:
-                self._asked.remove(kept.tool)
-            else:  # the oldest logs do not list calls in the answer: show the call with its result
+            if kept.tool in self._called:
+                self._called.remove(kept.tool)
+            else:  # the oldest logs do not list calls in the response: show the call with its result
                 given = data.get("input")
                 arguments = given if isinstance(given, str) else "" if given is None else json_text(given)
-                call = Called(tool=kept.tool, arguments=canonical_json(arguments))
+                call = DiffCall(tool=kept.tool, arguments=canonical_json(arguments))
                 digest = digest_of("called", kept.digest.hex(), call.tool, call.arguments)
                 kept = replace(kept, calls=(call,), digest=digest)
             self._keep(kept)
 
     def _add_new(self, one: Added, splice: Splice, *, is_fork: bool) -> None:
-        """Keep new messages of a request or a changed history: prompts, summaries, results without an event."""
+        """Keep new messages of a request or a changed history: prompts, summaries, results without their own event."""
         for message in one.new:
             kept = diff_message(message, role="summary" if one.is_summary else "")
             if kept.role == "system" and not self._messages:
-                self._instruct(kept.text)
+                self._add_system(kept.text)
                 continue
             if kept.role == "tool":
                 kept = replace(kept, tool=kept.tool or self._names.get(kept.call_id, ""))
@@ -213,7 +213,7 @@ class _Fold:
         self._tools[name] = self._tools.get(name, ToolUse()).plus(failed=failed, duration_ms=spent)
 
     def _take_back(self, gone: Iterable[bytes]) -> None:
-        """Messages that a person took back; a compaction may have dropped some of them before."""
+        """Remove undone messages; a compaction may have dropped some of them before."""
         for digest in reversed(tuple(gone)):
             place = next(
                 (n for n in range(len(self._messages) - 1, -1, -1) if self._messages[n].digest == digest), None
@@ -225,12 +225,12 @@ class _Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
-    """How a session used a tool.
+    """A session's use of a tool.
 
     Attributes:
-        calls: How often.
-        errors: How often it failed.
-        duration_ms: How long it ran in all; None where the log never says.
+        calls: The number of calls.
+        errors: The number of failed calls.
+        duration_ms: The sum of durations; None if the log has none.
     """
 
     calls: int = 0
@@ -238,7 +238,7 @@ class ToolUse:
     duration_ms: float | None = None
 
     def plus(self, *, failed: bool, duration_ms: float | None) -> ToolUse:
-        """Return the same with one more call."""
+        """Return the use with one more call."""
         spent = self.duration_ms if duration_ms is None else (self.duration_ms or 0) + duration_ms
         return ToolUse(calls=self.calls + 1, errors=self.errors + failed, duration_ms=spent)
 

@@ -1,1 +1,1 @@
-"""Questions of a person's own, in SQL: the views, and how a question is put without changing anything."""
+"""User queries in SQL: the views, and a runner that cannot change the ledger."""

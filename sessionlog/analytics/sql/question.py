@@ -1,12 +1,12 @@
-"""Question: SQL of a person's own, asked of the ledger, which it cannot change.
+"""Run a user's SQL query on the ledger, which it cannot change.
 
-The file is opened for reading, SQLite refuses to write, and of a statement's parts only reading, and functions that
-compute, are allowed: no other file can be attached, made or loaded. A question that takes too long is given up, and so
-is one that makes a value too large.
+The file is opened read-only, SQLite refuses to write, and the authorizer allows only reading and functions that
+compute: no other file can be attached, made or loaded. A query that takes too long, or makes a value that is too large,
+is cancelled.
 
-SQLite works in a thread of its own, which looks for the end of the question between two steps of its machine. One call
-of a function is one step (`instr` of two large values takes hours, and sqlite3_interrupt does not end it, either), so
-the caller does not wait for the thread: it goes on in the background, and the end of the process ends it.
+SQLite runs in its own thread, which checks for cancellation between steps of SQLite's virtual machine. One function
+call is one step (`instr` of two large values takes hours, and sqlite3_interrupt does not end it either), so the caller
+does not wait for the thread: it goes on in the background until the process ends.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from typing import Any, Self
 
 from sessionlog.analytics.sql.views import make_views
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.store import open_to_ask
+from sessionlog.ledger.store import open_read_only
 
 SECONDS = 60.0
-"""How long a question may take unless told otherwise."""
+"""The default time limit of a query."""
 
 LARGEST_ANSWER = 32 << 20
-"""Bytes of an answer that is returned whole, about."""
+"""The approximate limit in bytes of a result that is returned whole."""
 
 _LARGEST = 4 << 20  # bytes of one value: SQLite alone would let `zeroblob` fill the memory
 _LARGEST_HEAP = 128 << 20
-_BATCH, _BATCH_SECONDS = 1 << 18, 0.05  # bytes, about, and time for which rows are collected before they are handed on
-_CELL = 60  # bytes of a small value, about
-_STEPS = 20_000  # of SQLite's machine, a millisecond or less, between two looks whether the question was given up
+_BATCH, _BATCH_SECONDS = 1 << 18, 0.05  # approximate bytes, and time, of rows that are passed on together
+_CELL = 60  # approximate bytes of a small value
+_STEPS = 20_000  # steps of SQLite's virtual machine, a millisecond or less, between two checks for cancellation
 _LOOK_SECONDS = 0.1  # an interrupt may not end a wait for another thread
-_END_SECONDS = 0.2  # how long a thread that was told to end is waited for
+_END_SECONDS = 0.2  # how long to wait for a cancelled thread
 
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
 _COMPUTING = (
@@ -53,20 +53,20 @@ _COMPUTING = (
     "strftime string_agg substr substring subtype sum tan tanh time timediff total trim trunc typeof unhex "
     "unicode unixepoch unlikely upper zeroblob -> ->>"
 )
-"""Functions of SQLite that only compute, of all its versions."""
+"""The SQL functions of all SQLite versions that only compute."""
 
 _FUNCTIONS = frozenset(_COMPUTING.split())
 _REFUSED = (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What SQLite answered.
+class QueryResult:
+    """The result of a query.
 
     Attributes:
-        columns: Their names, as the question calls them; a name that comes again is `name:2`.
+        columns: Their names; a repeated name is `name:2`.
         rows: Values of SQLite's types: None, int, float, str, bytes.
-        more: There are rows beyond the limit.
+        more: Whether there are rows beyond the limit.
     """
 
     columns: tuple[str, ...]
@@ -75,24 +75,24 @@ class Answer:
 
 
 class ResultStream:
-    """An answer whose rows come as SQLite finds them, in bounded memory; to be used in a `with` statement.
+    """A result whose rows are iterated as SQLite finds them, in bounded memory; use it in a `with` statement.
 
     Attributes:
-        columns: Their names, as in `Answer`.
+        columns: Their names, as in `QueryResult`.
     """
 
     def __init__(self, path: str, sql: str, *, seconds: float = SECONDS, now_ns: int | None = None) -> None:
-        """Put a question to the ledger at a path; see `ask_sql`.
+        """Start a query; the arguments are those of `ask_sql`.
 
-        What the caller computes between two rows counts, but not for how long its output stands still.
+        The caller's CPU time between two rows counts towards the limit; waiting for its output does not.
         """
         self._seconds, self._left = seconds, math.inf
         self._used = time.thread_time()
-        self._is_given_up, self._wanted, self._found = Event(), Semaphore(0), SimpleQueue[Any]()
+        self._is_cancelled, self._wanted, self._found = Event(), Semaphore(0), SimpleQueue[Any]()
         self._thread = Thread(target=self._work, args=(path, sql, now_ns), daemon=True)
         self._thread.start()
         try:
-            self._next()  # it is open: that does not count, either
+            self._next()  # opening the file does not count towards the limit
             self._left = seconds
             self.columns: tuple[str, ...] = self._next()
         except BaseException:
@@ -110,19 +110,19 @@ class ResultStream:
             yield from rows
 
     def close(self) -> None:
-        """End the thread, as soon as SQLite looks."""
-        self._is_given_up.set()
+        """Cancel the query; the thread ends at SQLite's next check."""
+        self._is_cancelled.set()
         self._wanted.release()
         self._thread.join(_END_SECONDS)
 
     def _next(self) -> Any:
-        """Return what the thread finds next."""
+        """Return the thread's next value."""
         self._wanted.release()
         used = time.thread_time()
         self._left -= used - self._used
         self._used = used
         while True:
-            if self._left <= 0:  # also where the thread is fast and what the caller makes of its rows is not
+            if self._left <= 0:  # also if the thread is fast and the caller slow
                 raise InvalidQuery(f"it took longer than {self._seconds:g} seconds")
             began = time.monotonic()
             try:
@@ -139,16 +139,16 @@ class ResultStream:
     def _work(self, path: str, sql: str, now_ns: int | None) -> None:
         try:
             with closing(_open(path, now_ns)) as connection:
-                connection.set_progress_handler(self._is_given_up.is_set, _STEPS)
+                connection.set_progress_handler(self._is_cancelled.is_set, _STEPS)
                 results = self._results(connection, sql)
-                while self._wanted.acquire() and not self._is_given_up.is_set():
+                while self._wanted.acquire() and not self._is_cancelled.is_set():
                     self._found.put(next(results))
-        except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
+        except BaseException as error:  # noqa: BLE001 - every error is raised in the caller's thread
             self._found.put(error)
 
     @staticmethod
     def _results(connection: sqlite3.Connection, sql: str) -> Iterator[Any]:
-        """Yield that it is open, the columns, and then rows; at the end none."""
+        """Yield True once the file is open, the column names, then batches of rows, empty at the end."""
         yield True
         cursor = connection.execute(sql)
         if not cursor.description:
@@ -174,26 +174,26 @@ def _size(row: tuple[Any, ...]) -> int:
 
 def ask_sql(
     path: str, sql: str, *, limit: int | None = None, seconds: float = SECONDS, now_ns: int | None = None
-) -> Answer:
-    """Put a question to the ledger at a path, as it is: bring it up to date before.
+) -> QueryResult:
+    """Run a query on the ledger as it is; bring it up to date before.
 
     Args:
         path: The ledger's file.
         sql: One SELECT, on the views (see `views`) or on the tables of the schema.
-        limit: Rows to fetch at most.
-        seconds: When to give up.
-        now_ns: Tells running sessions from unfinished ones; the present when None.
+        limit: The most rows to fetch.
+        seconds: The time limit.
+        now_ns: The present, to distinguish running from unfinished sessions; the clock's when None.
 
     Raises:
-        LedgerUnusable: There is no ledger that could be asked.
-        InvalidQuery: SQLite cannot answer, may not, takes too long, or finds too much; the message has the reason.
+        LedgerUnusable: There is no usable ledger.
+        InvalidQuery: The query is not valid, not allowed, too slow or too large; the message has the reason.
     """
     rows: list[tuple[Any, ...]] = []
     size = 0
     with ResultStream(path, sql, seconds=seconds, now_ns=now_ns) as found:
         for row in found:
             if limit is not None and len(rows) == limit:
-                return Answer(columns=found.columns, rows=tuple(rows), more=True)
+                return QueryResult(columns=found.columns, rows=tuple(rows), more=True)
             rows.append(row)
             size += _size(row)
             if size > LARGEST_ANSWER:
@@ -201,21 +201,21 @@ def ask_sql(
                     f"the answer is larger than {LARGEST_ANSWER >> 20} MiB after {len(rows):,} rows; add a LIMIT, "
                     "or let --csv or --json write its rows as they come"
                 )
-        return Answer(columns=found.columns, rows=tuple(rows))
+        return QueryResult(columns=found.columns, rows=tuple(rows))
 
 
 def limit_memory() -> None:
-    """Limit what SQLite may allocate in this process, for good: a sort or a DISTINCT has no other limit."""
+    """Limit SQLite's memory in this process, permanently: a sort or a DISTINCT has no other limit."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"PRAGMA hard_heap_limit = {_LARGEST_HEAP}")
 
 
 def _open(path: str, now_ns: int | None) -> sqlite3.Connection:
-    connection = open_to_ask(path)
+    connection = open_read_only(path)
     try:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted is private
-        with suppress(sqlite3.Error):  # they make themselves when they are first asked, and would not be allowed to
+        connection.execute("PRAGMA temp_store = MEMORY")  # sorted data is private and must not get into files
+        with suppress(sqlite3.Error):  # their first use creates them, which the authorizer would refuse
             connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')").fetchall()
         make_views(connection, time.time_ns() if now_ns is None else now_ns)
         connection.execute("PRAGMA query_only = 1")
@@ -241,7 +241,7 @@ def _authorize(action: int, _first: str | None, second: str | None, _database: s
 
 
 def _refusal(error: BaseException) -> BaseException:
-    """The error for the caller: what SQLite cannot do is the question's fault."""
+    """The error for the caller: InvalidQuery for what SQLite refuses."""
     if isinstance(error, MemoryError):
         return InvalidQuery(f"it needs more than {_LARGEST_HEAP >> 20} MiB of memory; sort or group less")
     return InvalidQuery(_reason(error)) if isinstance(error, _REFUSED) else error

@@ -1,8 +1,8 @@
-"""Views: the ledger as a person asks it, in the words and units of the reports.
+"""SQL views of the ledger for user queries, with the names and units of the reports.
 
-They are temporary, so that every version of sessionlog brings its own, and are called what people look for: `usage`,
-`sessions` and `tools`; the tables that they hide are still there as `main.sessions` and so on. What they leave out is
-what reports leave out: copies, and sessions that do not count.
+They are temporary, so that every version of sessionlog has its own. Their names are `usage`, `sessions` and `tools`;
+the tables that they hide are `main.sessions` and so on. They leave out what reports leave out: copies, and sessions
+that do not count.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class ViewColumn:
     """One column of a view.
 
     Attributes:
-        name: As reports call it.
-        sql: What it is.
-        says: What it is, for a person.
+        name: Its name, as in reports.
+        sql: Its expression.
+        description: Its meaning, for users.
     """
 
     name: str
     sql: str
-    says: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,25 +35,25 @@ class View:
     """A view of the ledger.
 
     Attributes:
-        name: What it is called.
-        says: What a row is.
+        name: Its name.
+        description: The meaning of a row.
         columns: Its columns.
-        tables: Where they are from.
+        tables: The FROM clause.
     """
 
     name: str
-    says: str
+    description: str
     columns: tuple[ViewColumn, ...]
     tables: str
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """What can be selected."""
+        """The names of its columns."""
         return tuple(column.name for column in self.columns)
 
 
 def _columns(*columns: tuple[str, str, str]) -> tuple[ViewColumn, ...]:
-    return tuple(ViewColumn(name=name, sql=sql, says=says) for name, sql, says in columns)
+    return tuple(ViewColumn(name=name, sql=sql, description=text) for name, sql, text in columns)
 
 
 def _time(column: str) -> str:
@@ -64,7 +64,7 @@ def _time(column: str) -> str:
 
 
 def _sum(column: str) -> str:
-    """A sum that no hostile log can make fail; exact up to 2**53."""
+    """A sum that cannot overflow, whatever is in a log; exact up to 2**53."""
     return f"CAST(TOTAL(c.{column}) AS INTEGER)"
 
 
@@ -75,13 +75,13 @@ def _money(column: str) -> str:
 _COST = """CASE WHEN COUNT(c.cost_nano) + COUNT(c.estimate_nano)
     THEN (TOTAL(c.cost_nano) + TOTAL(c.estimate_nano)) / 1e9 END"""
 _STATUS = f"COALESCE(NULLIF({status('{now}')}, ''), 'unknown')"
-_TIME_SAYS = "RFC 3339, UTC; date(time, 'localtime') is the local day"
+_TIME_FORMAT = "RFC 3339, UTC; date(time, 'localtime') is the local day"
 
 USAGE = View(
     name="usage",
-    says="one row per response that counts (some logs tell only of whole sessions: `granularity`)",
+    description="one row per response that counts (some logs have only whole sessions: `granularity`)",
     columns=_columns(
-        ("time", _time("r.time_ns"), _TIME_SAYS),
+        ("time", _time("r.time_ns"), _TIME_FORMAT),
         ("source", "s.source", "the agent whose log it is, e.g. claude-code"),
         ("session", "s.session", "the session's id"),
         ("provider", "l.provider", "who served it"),
@@ -102,8 +102,8 @@ USAGE = View(
         ("cache_write_tokens", "r.cache_write", "tokens written to a cache"),
         ("reasoning_tokens", "r.reasoning", "the part of the output that was reasoning"),
         ("total_tokens", "r.input + r.cache_read + r.cache_write + r.output", "all classes together"),
-        ("known_cost_usd", "r.cost_nano / 1e9", "what the log says it cost"),
-        ("estimated_cost_usd", "r.estimate_nano / 1e9", "what the price list gives where the log says nothing"),
+        ("known_cost_usd", "r.cost_nano / 1e9", "the cost that the log records"),
+        ("estimated_cost_usd", "r.estimate_nano / 1e9", "the cost by the price list where the log records none"),
         ("cost_usd", "COALESCE(r.cost_nano, r.estimate_nano) / 1e9", "one of the two; NULL if neither is known"),
         ("latency_ms", "r.latency_ms", "the call's time"),
         ("granularity", "l.granularity", "`request`, or `session` for a whole session in one row"),
@@ -119,7 +119,7 @@ USAGE = View(
 
 SESSIONS = View(
     name="sessions",
-    says="one row per session that has a response or a sum of them",
+    description="one row per session that has a response or a sum of them",
     columns=_columns(
         ("source", "s.source", "the agent whose log it is"),
         ("session", "s.session", "its id"),
@@ -147,8 +147,8 @@ SESSIONS = View(
             "CAST(TOTAL(c.input) + TOTAL(c.cache_read) + TOTAL(c.cache_write) + TOTAL(c.output) AS INTEGER)",
             "all classes together",
         ),
-        ("known_cost_usd", _money("cost_nano"), "what its log says it cost"),
-        ("estimated_cost_usd", _money("estimate_nano"), "what the price list gives for the rest"),
+        ("known_cost_usd", _money("cost_nano"), "the cost that its log records"),
+        ("estimated_cost_usd", _money("estimate_nano"), "the cost of the rest by the price list"),
         (
             "cost_usd",
             _COST,
@@ -165,9 +165,9 @@ SESSIONS = View(
 
 TOOLS = View(
     name="tools",
-    says="one row per tool call that counts",
+    description="one row per tool call that counts",
     columns=_columns(
-        ("time", _time("r.time_ns"), _TIME_SAYS),
+        ("time", _time("r.time_ns"), _TIME_FORMAT),
         ("source", "s.source", "the agent whose log it is"),
         ("session", "s.session", "the session's id"),
         ("tool", "r.tool", "its name"),
@@ -189,8 +189,8 @@ VIEWS = (USAGE, SESSIONS, TOOLS)
 
 
 def make_views(connection: sqlite3.Connection, now_ns: int) -> None:
-    """Make the views for one connection; `now_ns` tells running from unfinished."""
+    """Create the views on a connection; `now_ns` distinguishes running from unfinished sessions."""
     for view in VIEWS:
         selected = ", ".join(f"{column.sql} AS {column.name}" for column in view.columns)
-        sql = f"CREATE TEMP VIEW {view.name} AS SELECT {selected} FROM {view.tables}"  # noqa: S608 - our own words
+        sql = f"CREATE TEMP VIEW {view.name} AS SELECT {selected} FROM {view.tables}"  # noqa: S608 - constants of this module
         connection.execute(sql.replace("{now}", str(int(now_ns))))

@@ -1,1 +1,1 @@
-"""Status: what a session used and what is left, for a person, a statusline, and the agent itself."""
+"""Status: the usage of a session and what is left of budgets, for people, status lines and agents."""

@@ -1,8 +1,8 @@
-"""Status: what a session used, what fills its context, and how much of the budgets is left, as one JSON document.
+"""Status: a session's usage, its context and what is left of the budgets, as one JSON document.
 
-Everything is asked of the ledger, and nothing is guessed: what is not known is null, and `unavailable` says why. Names
-are camelCase, as those who first asked for it write them. Nothing is imported for it that a question can do without:
-the shortest way to a status (`cli.warm`) and the whole one (`status.reader`) share this.
+Every value comes from the ledger, and none is guessed: an unknown value is null, and `unavailable` has the reason.
+Names are camelCase, as the first users of the document need them. The module imports little, because both
+`cli.cached_path` and `status.reader` use it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.conditions import Query
-    from sessionlog.analytics.status.fed import Fed
-    from sessionlog.analytics.status.own import Place
-    from sessionlog.analytics.status.sums import Found
+    from sessionlog.analytics.status.own import LedgerLocation
+    from sessionlog.analytics.status.statusline_input import StatuslineInput
+    from sessionlog.analytics.status.sums import SessionRow
 
 
 class Status:
-    """The status of one session, or of all; a value that does not change.
+    """The status of one session, or of all; immutable.
 
-    Everything that it gives away is a copy, in JSON types.
+    Its properties return copies, in JSON types.
     """
 
     __slots__ = ("_document",)
@@ -38,7 +38,7 @@ class Status:
         object.__setattr__(self, "_document", document)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a status does not change: {name}")
+        raise AttributeError(f"a status cannot be changed: {name}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Status) and self._document == other._document
@@ -50,7 +50,7 @@ class Status:
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """Which session it is; None if it is of all, or there is none."""
+        """The session; None for the sum over all, or without a session."""
         return self.to_dict()["session"]  # type: ignore[no-any-return] # the document's types are its schema's
 
     @property
@@ -60,17 +60,17 @@ class Status:
 
     @property
     def context(self) -> dict[str, Any] | None:
-        """What the main agent's last request sent, against the model's window; no matter of billing."""
+        """The prompt tokens of the main agent's last request, and the model's context window."""
         return self.to_dict()["context"]  # type: ignore[no-any-return] # as above
 
     @property
     def typical(self) -> dict[str, Any] | None:
-        """Medians of finished sessions by task, and how many of them fit in what is left."""
+        """Medians of finished sessions by task, and how many more of them the budgets allow."""
         return self.to_dict()["typical"]  # type: ignore[no-any-return] # as above
 
     @property
     def unavailable(self) -> dict[str, str]:
-        """Place of each null that could have been a value → why it is none."""
+        """Path of each null in the document → the reason."""
         return self.to_dict()["unavailable"]  # type: ignore[no-any-return] # as above
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def _copied(value: Any) -> Any:
     return [_copied(part) for part in value] if isinstance(value, list) else value
 
 
-def choose_session(query: Query, target: str | None, now_ns: int) -> Found | None:
-    """Return the session that is meant: by a path, an id or a part of one, else the one with the newest event.
+def choose_session(query: Query, target: str | None, now_ns: int) -> SessionRow | None:
+    """Return the session of a path, an id or a part of one; without a target the one with the newest event.
 
     Raises:
         AmbiguousSession: Several sessions match.
@@ -98,7 +98,7 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> Found | Non
     else:
         found = sums.find_named(query, target, now_ns)
     if len(found) > 1:
-        from sessionlog.errors import AmbiguousSession  # noqa: PLC0415 - 25 ms, for those who have to type again
+        from sessionlog.errors import AmbiguousSession  # noqa: PLC0415 - 25 ms, for an error only
 
         names = {one.session for one in found}
         alike = len(names) < len(found)
@@ -107,11 +107,11 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> Found | Non
 
 
 def _spellings(path: str) -> tuple[str | bytes, ...]:
-    """The names under which the ledger may have a log."""
-    from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - only for those who name a path
+    """The forms in which the ledger may have stored a path."""
+    from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - only a path as the target needs it
 
-    ways = (path, os.path.abspath(path), os.path.realpath(path))
-    return tuple(map(stored_path, dict.fromkeys(ways)))
+    forms = (path, os.path.abspath(path), os.path.realpath(path))
+    return tuple(map(stored_path, dict.fromkeys(forms)))
 
 
 def answer(
@@ -119,28 +119,28 @@ def answer(
     *,
     now_ns: int,
     target: str | None = None,
-    fed: Fed | None = None,
+    statusline_input: StatuslineInput | None = None,
     everything: bool = False,
     alone: bool = False,
     zone: tzinfo | None = None,
     rules: Sequence[Any] = (),
-    mistake: str = "",
-    place: Place | None = None,
+    config_error: str = "",
+    location: LedgerLocation | None = None,
     with_typical: bool = True,
 ) -> tuple[Status, int | None] | None:
-    """Return the status that is wanted and the session's number in the ledger; None if what was named is not there.
+    """Return the status and the session's number in the ledger; None if the target does not exist.
 
     Args:
-        query: Runs a statement on the ledger; with rules its connection has to know `budgets.FUNCTIONS`.
+        query: Runs a statement on the ledger; with rules its connection needs `budgets.states.FUNCTIONS`.
         now_ns: The present.
-        target: A path, an id or a part of one; None for the session of which was `fed`, else the newest.
-        fed: What the agent itself tells.
-        everything: The sum over all sessions.
-        alone: The book holds what was named and nothing else.
-        zone: Whose days; None for the machine's.
+        target: A path, an id or a part of one; None for the session of `statusline_input`, else the newest.
+        statusline_input: The agent's input for a status line.
+        everything: Sum over all sessions.
+        alone: Whether the book holds the target and nothing else.
+        zone: The time zone of days; None for the machine's.
         rules: The user's own budgets.
-        mistake: Why they cannot be read; empty if they can.
-        place: Where the ledger is; None if the answer is not the ledger's.
+        config_error: Why the budgets cannot be used; empty if they can.
+        location: Where the ledger is; None for a book in memory.
         with_typical: See `document_of`.
 
     Raises:
@@ -149,28 +149,29 @@ def answer(
     missing = NOTHING_YET
     if everything:
         found = None
-    elif target is None and fed is not None and (fed.path or fed.session):
-        found, missing = _fed_session(query, fed, now_ns), "the ledger knows nothing of it yet"
+    elif target is None and statusline_input is not None and (statusline_input.path or statusline_input.session):
+        found, missing = _session_of_input(query, statusline_input, now_ns), "the ledger has no data of it yet"
     else:
         found = choose_session(query, None if alone else target, now_ns)
         if found is None and target is not None:
             return None
     document = document_of(
-        query, found, now_ns=now_ns, zone=zone, rules=rules, mistake=mistake, everything=everything,
-        alone=alone, missing=missing, fed=None if everything or target is not None else fed, place=place,
-        with_typical=with_typical,
+        query, found, now_ns=now_ns, zone=zone, rules=rules, config_error=config_error, everything=everything,
+        alone=alone, missing=missing, location=location, with_typical=with_typical,
+        statusline_input=None if everything or target is not None else statusline_input,
     )  # fmt: skip
     return Status(document), None if found is None else found.id
 
 
-def _fed_session(query: Query, fed: Fed, now_ns: int) -> Found | None:
-    found = choose_session(query, fed.path, now_ns) if fed.path and os.path.exists(fed.path) else None
-    if found is None and fed.session:
-        named = sums.find_named(query, fed.session, now_ns)
-        found = next((one for one in named if one.session == fed.session), None)
+def _session_of_input(query: Query, statusline_input: StatuslineInput, now_ns: int) -> SessionRow | None:
+    path, session = statusline_input.path, statusline_input.session
+    found = choose_session(query, path, now_ns) if path and os.path.exists(path) else None
+    if found is None and session:
+        named = sums.find_named(query, session, now_ns)
+        found = next((one for one in named if one.session == session), None)
     return found
 
 
 def nothing_known(reason: str) -> Status:
-    """Return the status of which nothing is known."""
+    """Return a status in which every value is unknown, for this reason."""
     return Status(empty_document(reason))

@@ -1,7 +1,7 @@
-"""The book behind a status that is not there yet: which one knows the session, and how it is brought up to date.
+"""StatusBook: the ledger, or a book in memory, that a status comes from after the logs were read.
 
-The ledger, if that is where the log belongs; a log that lies anywhere else is read by itself, into memory, and so is
-everything when the ledger cannot be used.
+Logs in agents' folders are read into the ledger. A log elsewhere is read alone, into memory; so are all logs when the
+ledger cannot be used.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ FROM log_sessions t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AN
 """
 
 
-def is_of_a_place(path: str, env: Mapping[str, str]) -> bool:
-    """Whether a log is where an agent writes its logs, so that the ledger knows it or will."""
+def _is_in_agent_folder(path: str, env: Mapping[str, str]) -> bool:
     full = os.path.realpath(path)
-    places = {os.path.realpath(place) for source in all_sources() for place in source.locate(env)}
-    return any(full == place or full.startswith(os.path.join(place, "")) for place in places)
+    folders = {os.path.realpath(folder) for source in all_sources() for folder in source.locate(env)}
+    return any(full == folder or full.startswith(os.path.join(folder, "")) for folder in folders)
 
 
-def is_alone(target: str | None, env: Mapping[str, str]) -> bool:
-    """Whether what is asked about is a path that the ledger knows nothing of."""
-    return target is not None and os.path.exists(target) and not is_of_a_place(target, env)
+def _is_alone(target: str | None, env: Mapping[str, str]) -> bool:
+    """Whether the target is a path outside the agents' folders, which the ledger does not cover."""
+    return target is not None and os.path.exists(target) and not _is_in_agent_folder(target, env)
 
 
 def ask_logs(
@@ -54,8 +53,8 @@ def ask_logs(
     prices: PriceBook | None,
     progress: Progress | None = None,
 ) -> tuple[Status, list[str]]:
-    """Answer once, with the logs looked at first; parameters and errors as for `ask_status`."""
-    alone = is_alone(question.target, env)
+    """Read the logs and return the status and notes; parameters and errors as for `ask_status`."""
+    alone = _is_alone(question.target, env)
     notes: list[str] = []
 
     def answer(book: Book, *, alone: bool) -> Status | None:
@@ -66,62 +65,60 @@ def ask_logs(
             notes.extend(_which_of_several(book, str(question.target), found[0]))
         return None if found is None else found[0]
 
-    for by_itself in (True,) if alone else (False, True):
-        if by_itself and (question.target is None or not os.path.exists(question.target)):
+    for is_alone in (True,) if alone else (False, True):
+        if is_alone and (question.target is None or not os.path.exists(question.target)):
             break
-        where = Where(
-            paths=[str(question.target)] if by_itself else None, ledger=ledger, env=env, progress=progress
-        )  # fmt: skip
-        status = ask(where, prices or PriceBook.load(), partial(answer, alone=by_itself))
+        where = Where(paths=[str(question.target)] if is_alone else None, ledger=ledger, env=env, progress=progress)
+        status = ask(where, prices or PriceBook.load(), partial(answer, alone=is_alone))
         if status is not None:
             return status, notes
-    raise question.none_such()
+    raise question.not_found()
 
 
 def _which_of_several(book: Book, target: str, status: Status) -> list[str]:
-    """Say which session of a folder it is, if there are others."""
+    """A note that names the session shown, if the target has several."""
     [(sessions,)] = book.query("SELECT COUNT(*) FROM sessions WHERE counted", {})
     if status.session is None or sessions < 2:
         return []
     return [f"{target}: {status.session['id']} has the newest event of {sessions:,} sessions in it"]
 
 
-def look_at(path: str) -> tuple[int, int, int, int] | None:
-    """What a file looks like from outside."""
+def file_state(path: str) -> tuple[int, int, int, int] | None:
+    """Return a file's (mtime_ns, ctime_ns, size, inode) to detect changes; None if it cannot be read."""
     try:
-        now = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 class StatusBook:
-    """A book that is kept open, and knows which logs its last answer was about.
+    """A book that stays open between questions, with the logs of its last answer.
 
     Attributes:
-        alone: It holds one log, or what lies in one folder.
+        alone: Whether it holds only one log or folder.
     """
 
     def __init__(self, target: str | None, env: Mapping[str, str], ledger: str, prices: PriceBook | None) -> None:
-        self.alone = is_alone(target, env)
+        self.alone = _is_alone(target, env)
         self._target = target
         self._env = env
         self._prices = prices or PriceBook.load()
         self._logs: tuple[str, ...] = ()
-        self._asked: Book | None = None
-        self._book, self._in_file = self._opened(ledger)
+        self._copy: Book | None = None
+        self._book, self._in_file = self._open(ledger)
 
-    def _opened(self, ledger: str) -> tuple[Book, bool]:
+    def _open(self, ledger: str) -> tuple[Book, bool]:
         if not self.alone:
             try:
                 return open_ledger(ledger, self._prices), True
             except LedgerUnusable:
-                pass  # the logs answer, as they do whenever the ledger cannot
+                pass  # read the logs into memory instead
         return Book(self._prices), False
 
-    def looks(self) -> tuple[Any, ...]:
-        """What the logs of the last answer look like, and whether another process has written to the ledger."""
-        return *self._version(), *map(look_at, self._logs)
+    def fingerprint(self) -> tuple[Any, ...]:
+        """The state of the last answer's logs and of the ledger; it changes when any of them is written to."""
+        return *self._version(), *map(file_state, self._logs)
 
     def _version(self) -> tuple[Any, ...]:
         try:
@@ -130,10 +127,10 @@ class StatusBook:
             return (None,)
 
     def ask(self, question: StatusQuestion, now_ns: int) -> tuple[Status, tuple[Any, ...]]:
-        """Answer, with all logs looked at first; and say what `looks` should be as long as that is true.
+        """Read the logs; return the status, and the `fingerprint` for which it holds.
 
         Raises:
-            LogNotReadable: The session that was named is not there.
+            LogNotReadable: The named session does not exist.
         """
         try:
             return self._answer(question, now_ns)
@@ -146,22 +143,22 @@ class StatusBook:
 
     def _answer(self, question: StatusQuestion, now_ns: int) -> tuple[Status, tuple[Any, ...]]:
         self._renew()
-        book = self._asked or self._book
+        book = self._copy or self._book
         with book.reading() if self._in_file else nullcontext():
             found = question.answer(book, now_ns, alone=self.alone)
             rows = [] if found is None or found[1] is None else book.query(_LOGS, {"id": found[1]})
         if found is None:
             return self._answer_alone(question, now_ns)
-        read = {path_of(path): tuple(looks) for path, *looks in rows}
+        read = {path_of(path): tuple(state) for path, *state in rows}
         self._logs = tuple(read)
-        # Not what the logs look like now, but what they did when they were read; a folder is looked at otherwise.
-        looks = (look_at(path) if os.path.isdir(path) else looks for path, looks in read.items())
-        return found[0], (*self._version(), *looks)
+        # The state from when a log was read, not the present one; the ledger's state of a folder is not that of stat.
+        states = (file_state(path) if os.path.isdir(path) else state for path, state in read.items())
+        return found[0], (*self._version(), *states)
 
     def _answer_alone(self, question: StatusQuestion, now_ns: int) -> tuple[Status, tuple[Any, ...]]:
-        """Answer for a path that lies where logs are, and is none that the ledger has: a folder of them."""
+        """Answer for a path in an agent's folder that is not a log of the ledger, such as a folder of logs."""
         if self.alone or self._target is None or not os.path.exists(self._target):
-            raise question.none_such()
+            raise question.not_found()
         self.close()
         self.alone, self._book, self._in_file = True, Book(self._prices), False
         return self._answer(question, now_ns)
@@ -175,15 +172,15 @@ class StatusBook:
         self._drop_copy()
         others = self._book.missing(ELSEWHERE)
         if others:
-            self._asked = self._book.copy()
-            self._asked.forget(others)
+            self._copy = self._book.copy()
+            self._copy.forget(others)
 
     def _drop_copy(self) -> None:
-        if self._asked is not None:
-            self._asked.close()
-        self._asked = None
+        if self._copy is not None:
+            self._copy.close()
+        self._copy = None
 
     def close(self) -> None:
-        """Close the book; one in memory is forgotten."""
+        """Close the book; the content of one in memory is lost."""
         self._drop_copy()
         self._book.close()

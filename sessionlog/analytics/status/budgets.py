@@ -1,7 +1,7 @@
-"""What providers say is left: the windows of which they spoke, by name, in the shape of all budgets (see `status.own`).
+"""Provider budgets: the rate-limit windows that logs report, by name, in the same shape as own budgets (`status.own`).
 
-How much a plan allows is never guessed: of a provider there is its last word, in percent, and nothing once the window
-that it spoke of is over. Nothing is imported for it (see `status.sums`).
+How much a plan allows is never guessed: there is only the provider's last reported percentage, and no value once its
+window is over. The module imports nothing (see `status.sums`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from sessionlog.analytics.conditions import Query
 
 WINDOWS = (("hourly", 300.0), ("weekly", 10080.0))
-"""What providers' windows are called here, and their minutes: the five hours have been `hourly` from the beginning."""
+"""Name and minutes of providers' windows; the document's name of the five hours is `hourly`."""
 
-_NEAR = 0.01  # logs say 299 minutes, too
+_NEAR = 0.01  # some logs have 299 minutes
 _MINUTE_NS = 60 * 1_000_000_000
 _LAST_NS = 253_402_300_799 * 1_000_000_000  # the end of the year 9999
 
@@ -25,19 +25,19 @@ WHERE file_id NOT IN (SELECT id FROM files WHERE missing = 2)
   AND (:source IS NULL OR source = :source) AND time_ns <= :now_ns
 ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent
 """
-"""The last row of a limit is the latest word on it, as in `Book.limits`."""
+"""The last row of a limit is the latest report of it, as in `Book.limits`."""
 
 
 def provider_windows(
     query: Query, source: str | None, now_ns: int, unavailable: dict[str, str]
 ) -> dict[str, dict[str, Any] | None]:
-    """Return what the providers said of their windows; of all sources where None is named.
+    """Return name → the last report of each provider window.
 
     Args:
         query: Runs a statement.
-        source: Id of the source whose logs are asked.
-        now_ns: The present; a later word is not heard.
-        unavailable: Gets a reason for whatever is null.
+        source: Id of the source whose logs count; None for all sources.
+        now_ns: The present; later reports are ignored.
+        unavailable: Gets a reason for each null.
     """
     latest = {(row[0], row[1]): row for row in query(_LIMITS, {"source": source, "now_ns": now_ns})}
     budgets: dict[str, dict[str, Any] | None] = {}
@@ -48,7 +48,7 @@ def provider_windows(
         if name not in budgets:
             budgets[name] = None
             who = "no log" if source is None else f"no log of {source}"
-            unavailable[f"usage.budgets.{name}"] = f"{who} tells of such a window"
+            unavailable[f"usage.budgets.{name}"] = f"{who} reports such a window"
     return budgets
 
 
@@ -66,20 +66,20 @@ def window_entry(used: float | None, minutes: float | None, resets_ns: int | Non
     }
 
 
-def _window(row: tuple[Any, ...], now_ns: int, place: str, unavailable: dict[str, str]) -> dict[str, Any]:
+def _window(row: tuple[Any, ...], now_ns: int, at: str, unavailable: dict[str, str]) -> dict[str, Any]:
     source, name, time_ns, used, minutes, resets_ns, plan = row
     over_ns = time_ns + round(minutes * _MINUTE_NS) if resets_ns is None and minutes is not None else resets_ns
     entry = window_entry(_whole(used), minutes, resets_ns, str(source))
     if over_ns is not None and over_ns <= now_ns:
         entry |= {"used": None, "percent": None, "left": None, "resetsAt": None}
         reason = f"the window that was {_whole(used)} % used was over at {stamp(over_ns)}; nothing newer is logged"
-        unavailable |= {f"{place}.{field}": reason for field in ("used", "percent", "left", "resetsAt")}
+        unavailable |= {f"{at}.{field}": reason for field in ("used", "percent", "left", "resetsAt")}
     elif resets_ns is None:
-        unavailable[f"{place}.resetsAt"] = "the log does not say when"
+        unavailable[f"{at}.resetsAt"] = "the log has no reset time"
     if minutes is None:
-        unavailable[f"{place}.windowSeconds"] = "the log does not say how long it is"
+        unavailable[f"{at}.windowSeconds"] = "the log does not have its length"
     if not plan:
-        unavailable[f"{place}.plan"] = "the log names no plan"
+        unavailable[f"{at}.plan"] = "the log names no plan"
     return {**entry, "said": stamp(time_ns), "name": str(name), "plan": str(plan) or None}
 
 
@@ -91,17 +91,17 @@ def _name(name: str, minutes: float | None) -> str:
 
 
 def free_name(name: str, whose: str, budgets: dict[str, dict[str, Any] | None]) -> str:
-    """Return the name, with whose it is before it if another budget is called so."""
+    """Return the name, with the prefix `whose:` if another budget has it."""
     while budgets.get(name):
         name = f"{whose}:{name}"
     return name
 
 
 def stamp(time_ns: int | None) -> str | None:
-    """Return an instant as `events.times` writes it, which takes 8 ms to import."""
+    """Return an instant as `events.times.format_time` does, whose import takes 8 ms."""
     if time_ns is None:
         return None
-    from time import gmtime  # noqa: PLC0415 - beside the function that needs it
+    from time import gmtime  # noqa: PLC0415 - only this function needs it
 
     seconds, rest = divmod(min(time_ns, _LAST_NS), 1_000_000_000)
     at = gmtime(seconds)
@@ -110,5 +110,5 @@ def stamp(time_ns: int | None) -> str | None:
 
 
 def _whole(number: Any) -> Any:
-    """A number without the fraction that it has not got."""
+    """A whole float as an int; other values as they are."""
     return int(number) if isinstance(number, float) and number == int(number) else number

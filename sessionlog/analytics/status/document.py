@@ -1,7 +1,7 @@
-"""The document of a status: its parts, each asked of the ledger, and a reason for everything that is not known.
+"""The status document: its parts, each queried from the ledger, and a reason for every unknown value.
 
-What a session used is one thing, what fills its context another, and neither says what is left of a budget. Nothing is
-imported for it that a question can do without (see `status`).
+The session's usage, the fill of its context, and what is left of budgets are separate parts. The module imports little
+(see `status.answer`).
 """
 
 from __future__ import annotations
@@ -18,68 +18,68 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.conditions import Query
-    from sessionlog.analytics.status.fed import Fed
-    from sessionlog.analytics.status.own import OwnBudget, Place
-    from sessionlog.analytics.status.sums import Found
+    from sessionlog.analytics.status.own import LedgerLocation, OwnBudget
+    from sessionlog.analytics.status.statusline_input import StatuslineInput
+    from sessionlog.analytics.status.sums import SessionRow
 
 SCHEMA = "sessionlog.status/1"
 NOTHING_YET = "no session has been recorded yet"
 
-_UNPRICED = "no cost is logged, and the price list has none for it; `sessionlog pricing MODEL` says why"
-_NO_USAGE = "no request told its tokens or its cost"
-_NO_TURNS = "the logs of {} do not tell where a turn begins"
-_ALONE = "the log was read by itself: it knows of no other session"
-_NOT_OF_A_PATH = "they are about this machine, and not asked for a log that was read by itself"
+_UNPRICED = "no cost is logged, and the price list has none for it; `sessionlog pricing MODEL` shows why"
+_NO_USAGE = "no request has tokens or a cost in the log"
+_NO_TURNS = "the logs of {} do not show where a turn begins"
+_ALONE = "the log was read alone, without the other sessions"
+_NOT_OF_A_PATH = "they are about this machine, and not about a log that was read alone"
 _NO_FIT = (
     "no budget in US dollars, tokens or requests limits it, or what is left or its cost is not known; "
-    "what a provider says in percent is no amount"
+    "a provider's percentage is no amount"
 )
 
 
 def document_of(
     query: Query,
-    found: Found | None,
+    found: SessionRow | None,
     *,
     now_ns: int,
     zone: tzinfo | None = None,
     rules: Sequence[Any] = (),
-    mistake: str = "",
+    config_error: str = "",
     everything: bool = False,
     alone: bool = False,
     missing: str = NOTHING_YET,
-    fed: Fed | None = None,
-    place: Place | None = None,
+    statusline_input: StatuslineInput | None = None,
+    location: LedgerLocation | None = None,
     with_typical: bool = True,
 ) -> dict[str, Any]:
     """Return the document `sessionlog.status/1` of a session.
 
     Args:
         query: Runs a statement on the ledger.
-        found: The session; None if there is none, or all are asked about.
+        found: The session; None without one, and for the sum over all.
         now_ns: The present.
-        zone: Whose day `today` is, and budgets' days; None for the machine's.
+        zone: The time zone of `today` and of budgets; None for the machine's.
         rules: The user's own budgets (see `budgets.rules`).
-        mistake: Why they cannot be read; empty if they can.
+        config_error: Why the budgets cannot be used; empty if they can.
         everything: Sum over all sessions.
-        alone: The book holds one log and knows nothing of others.
+        alone: Whether the book holds one log or folder and no other sessions.
         missing: Why there is no session.
-        fed: What the session's agent tells.
-        place: Where the ledger is; None if the answer is not the ledger's.
-        with_typical: Ask what is typical; a status line has no room for it, and sums of 200 sessions cost 1 ms.
+        statusline_input: The agent's input for a status line.
+        location: Where the ledger is; None for a book in memory.
+        with_typical: Whether to include `typical`; a status line does not show it, and it takes 1 ms.
     """
     why: dict[str, str] = {}
     if found is None:
         why["session"] = "this is the sum over all sessions" if everything else missing
     budgets = windows.provider_windows(query, None if found is None else found.source, now_ns, why)
     own: Sequence[OwnBudget] = ()
-    if mistake or (rules and alone):
-        why["usage.budgets"] = mistake or _NOT_OF_A_PATH
+    if config_error or (rules and alone):
+        why["usage.budgets"] = config_error or _NOT_OF_A_PATH
     elif rules:
-        from sessionlog.analytics.status.own import PER_SESSION, add_own_budgets  # noqa: PLC0415 - for those who have some
+        from sessionlog.analytics.status.own import PER_SESSION, add_own_budgets  # noqa: PLC0415 - only own budgets need it
 
         own = add_own_budgets(
             query, rules, budgets, why, now_ns=now_ns, zone=zone or "local", found=found,
-            missing=PER_SESSION if everything else missing, fed=fed, place=place,
+            missing=PER_SESSION if everything else missing, statusline_input=statusline_input, location=location,
         )  # fmt: skip
     count, named = sums.problems_of(query, None if found is None else found.id)
     return {
@@ -99,8 +99,8 @@ def document_of(
 
 
 def empty_document(reason: str) -> dict[str, Any]:
-    """Return the document of which nothing is known."""
-    places = ("session", "usage.session", "usage.lastTurn", "usage.today", "context", "typical")
+    """Return a document in which every value is unknown, for this reason."""
+    paths = ("session", "usage.session", "usage.lastTurn", "usage.today", "context", "typical")
     return {
         "schema": SCHEMA,
         "session": None,
@@ -108,11 +108,11 @@ def empty_document(reason: str) -> dict[str, Any]:
         "context": None,
         "typical": None,
         "problems": {"count": 0, "first": []},
-        "unavailable": dict.fromkeys(places, reason),
+        "unavailable": dict.fromkeys(paths, reason),
     }
 
 
-def _session(query: Query, found: Found, why: dict[str, str]) -> dict[str, Any]:
+def _session(query: Query, found: SessionRow, why: dict[str, str]) -> dict[str, Any]:
     model = sums.last_model(query, found.id)
     values = {
         "id": found.session,
@@ -137,61 +137,61 @@ def _session(query: Query, found: Found, why: dict[str, str]) -> dict[str, Any]:
     return values
 
 
-def _used(query: Query, found: Found | None, why: dict[str, str], *, everything: bool) -> dict[str, Any] | None:
-    place, partial = "usage.session", False
+def _used(query: Query, found: SessionRow | None, why: dict[str, str], *, everything: bool) -> dict[str, Any] | None:
+    path, partial = "usage.session", False
     if everything:
         (turns, partial), used = sums.turns_of_all(query), sums.sums_of_time(query, None, None)
         source = "these agents"
     elif found is None:
-        why[place] = why["session"]
+        why[path] = why["session"]
         return None
     else:
         turns, used, source = found.turns, sums.sums_of_session(query, found.id), found.source
     if turns is None:
-        why[f"{place}.turns"] = _NO_TURNS.format(source)
-    _explain(used, place, why)
+        why[f"{path}.turns"] = _NO_TURNS.format(source)
+    _explain(used, path, why)
     return {"turns": turns, **({"turnsArePartial": partial} if everything else {}), **used}
 
 
-def _last_turn(query: Query, found: Found | None, why: dict[str, str]) -> dict[str, Any] | None:
-    place = "usage.lastTurn"
+def _last_turn(query: Query, found: SessionRow | None, why: dict[str, str]) -> dict[str, Any] | None:
+    path = "usage.lastTurn"
     if found is None or found.last_turn_ns is None:
-        told = (
-            None if found is None else "there was no prompt yet" if found.turns == 0 else _NO_TURNS.format(found.source)
-        )
-        why[place] = told or why["session"]
+        if found is None:
+            why[path] = why["session"]
+        else:
+            why[path] = "there was no prompt yet" if found.turns == 0 else _NO_TURNS.format(found.source)
         return None
     used = sums.sums_since(query, found.id, found.last_turn_ns)
-    _explain(used, place, why)
+    _explain(used, path, why)
     return used
 
 
 def _today(
     query: Query, now_ns: int, zone: tzinfo | None, why: dict[str, str], *, alone: bool
 ) -> dict[str, Any] | None:
-    place = "usage.today"
+    path = "usage.today"
     if alone:
-        why[place] = _ALONE
+        why[path] = _ALONE
         return None
     start_ns, end_ns = day_of(now_ns, zone)
     used = sums.sums_of_time(query, start_ns, end_ns)
-    _explain(used, place, why)
+    _explain(used, path, why)
     return {"since": windows.stamp(start_ns), **used}
 
 
-def _explain(used: dict[str, Any], place: str, why: dict[str, str]) -> None:
+def _explain(used: dict[str, Any], path: str, why: dict[str, str]) -> None:
     if used["cost"] is None:
         reason = _UNPRICED if used["totalTokens"] else _NO_USAGE if used["requests"] else "there was no request"
-        why |= {f"{place}.{name}": reason for name in ("cost", "costSource")}
+        why |= {f"{path}.{name}": reason for name in ("cost", "costSource")}
 
 
-def _context(query: Query, found: Found | None, why: dict[str, str]) -> dict[str, Any] | None:
+def _context(query: Query, found: SessionRow | None, why: dict[str, str]) -> dict[str, Any] | None:
     last = None if found is None else sums.last_request(query, found.id)
     if last is None:
-        why["context"] = why["session"] if found is None else "no request of the main agent tells its tokens"
+        why["context"] = why["session"] if found is None else "no request of the main agent has tokens in the log"
         return None
     used, time_ns, provider, model, answered, logged = last
-    from sessionlog.context.windows import find_context_window  # noqa: PLC0415 - its list is read for those with a session
+    from sessionlog.context.windows import find_context_window  # noqa: PLC0415 - only a session needs its list
 
     window = logged if type(logged) is int else None
     window = window or find_context_window(model, provider) or find_context_window(answered, provider)
@@ -209,8 +209,10 @@ def _context(query: Query, found: Found | None, why: dict[str, str]) -> dict[str
     }
 
 
-def _typical(query: Query, found: Found | None, own: Sequence[OwnBudget], why: dict[str, str]) -> dict[str, Any] | None:
-    """What is usual by task, the session's own task first."""
+def _typical(
+    query: Query, found: SessionRow | None, own: Sequence[OwnBudget], why: dict[str, str]
+) -> dict[str, Any] | None:
+    """The `typical` object: medians by task, the session's own task first."""
     tasks = typical.typical_sessions(query, own)
     if not tasks:
         why["typical"] = "no session has come to an end yet"
@@ -229,22 +231,22 @@ def _typical(query: Query, found: Found | None, own: Sequence[OwnBudget], why: d
             why[f"typical.byTask.{name}"] = _NO_FIT
     for name in ("cost", "costSource"):
         if any(task[name] is None for task in tasks):
-            why[f"typical.byTask.{name}"] = "the cost of no such session is wholly known"
+            why[f"typical.byTask.{name}"] = "no such session has a completely known cost"
     return {"sessions": sum(task["sessions"] for task in tasks), "byTask": tasks}
 
 
 def _first(named: Sequence[str]) -> list[str]:
     if not named:
         return []
-    from sessionlog.ledger.reading import problems_of  # noqa: PLC0415 - for logs that are damaged
+    from sessionlog.ledger.reading import problems_of  # noqa: PLC0415 - only damaged logs need it
 
     return [str(problem) for text in named for problem in problems_of(text)][:10]
 
 
 def day_of(now_ns: int, zone: tzinfo | None) -> tuple[int, int]:
-    """Return when the day of a moment begins and when it ends; without a zone as the C library has it."""
+    """Return the start and end of an instant's day in the zone; None is the C library's local time."""
     if zone is not None:
-        from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - the machine's day needs no calendar
+        from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - the machine's local day needs no calendar
 
         from sessionlog.analytics.window import parse_usage_window  # noqa: PLC0415 - as above
 

@@ -1,14 +1,13 @@
-"""The user's own budgets in a status: how each is, what is left of it, and why that may not be all that is known.
+"""The user's own budgets in a status: the state of each, the amount left, and its caveats.
 
-A budget that every session has for itself is told of the session that is asked about, and of no other: what an agent
-said that its session cost comes first, then what the ledger knows, else nothing is known. Where a number is a lower
-bound the entry says so (`unknown`), and what is left is null then, as it is for who asks a `Budget`.
+A per-session budget shows the session of the status: the cost that its agent reported, else the use in the ledger, else
+null. Where use is a lower bound, `unknown` lists the reasons and `left` is null, as in `Budget.remaining`.
 """
 
 from __future__ import annotations
 
+from sessionlog.analytics.budgets.caveats import budget_caveats
 from sessionlog.analytics.budgets.clock import read_clock
-from sessionlog.analytics.budgets.doubts import doubts_of
 from sessionlog.analytics.budgets.states import budget_states, level_of
 from sessionlog.analytics.budgets.sums import scope_of
 from sessionlog.analytics.status.budgets import free_name
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
     from sessionlog.analytics.conditions import Query
-    from sessionlog.analytics.status.fed import Fed
-    from sessionlog.analytics.status.sums import Found
+    from sessionlog.analytics.status.statusline_input import StatuslineInput
+    from sessionlog.analytics.status.sums import SessionRow
 
 PER_SESSION = "every session has this much of its own: name the session"
 
-_TOLD_BY = "claude-code"
+_REPORTED_BY = "claude-code"
 _NO_SESSION = -1
-"""A number that no session has."""
+"""A session number that does not occur in a ledger."""
 
 _NULLS = {
     "windowSeconds": "it lasts as long as the session",
@@ -40,12 +39,12 @@ _NULLS = {
 _OF_USE = ("used", "percent", "left", "level", "burnPerHour")
 
 
-class Place:
-    """Where the ledger is, for what it knows of itself.
+class LedgerLocation:
+    """Where a ledger and its marker are, for the tamper check.
 
     Attributes:
-        path: Its file; empty if the answer is not the ledger's.
-        env: The environment, which says where its marker is.
+        path: The ledger's file; empty for a book in memory.
+        env: The environment, by which the marker is found.
     """
 
     __slots__ = ("env", "path")
@@ -59,9 +58,9 @@ class OwnBudget:
     """One of the user's own budgets.
 
     Attributes:
-        name: What it is called in the document.
-        rule: As configured.
-        left: What is neither used nor reserved; None if that is not known.
+        name: Its name in the document.
+        rule: The configured rule.
+        left: The amount that is neither used nor reserved; None if unknown.
     """
 
     __slots__ = ("left", "name", "rule")
@@ -80,34 +79,34 @@ def add_own_budgets(
     *,
     now_ns: int,
     zone: str | tzinfo,
-    found: Found | None,
+    found: SessionRow | None,
     missing: str,
-    fed: Fed | None = None,
-    place: Place | None = None,
+    statusline_input: StatuslineInput | None = None,
+    location: LedgerLocation | None = None,
 ) -> list[OwnBudget]:
     """Add the user's own budgets to those of the providers, and return them.
 
-    One that is called as a window of which a provider spoke gets `own:` before its name.
+    A name that a provider's window has gets the prefix `own:`.
 
     Args:
-        query: Runs a statement on a ledger whose connection knows `budgets.states.FUNCTIONS`.
+        query: Runs a statement on a ledger whose connection has `budgets.states.FUNCTIONS`.
         rules: The budgets.
-        budgets: Get an entry for each.
-        why: Gets a reason for whatever is null or not all.
+        budgets: Gets an entry for each budget.
+        why: Gets a reason for each null or incomplete value.
         now_ns: The present.
-        zone: Whose days.
-        found: The session that is asked about; None if the ledger knows none.
-        missing: Why it is None.
-        fed: What the session's agent tells.
-        place: The ledger; None if the answer is not the ledger's.
+        zone: The time zone of days.
+        found: The session of the status; None without one.
+        missing: Why `found` is None.
+        statusline_input: The agent's input for a status line.
+        location: Where the ledger is; None for a book in memory.
     """
     session_id = _NO_SESSION if found is None else found.id
     states = budget_states(query, rules, now_ns=now_ns, zone=zone, session_id=session_id)
-    where = place or Place("", {})
-    doubts = doubts_of(query, states, ledger=where.path, env=where.env, now=read_clock())
+    location = location or LedgerLocation("", {})
+    caveats_of = budget_caveats(query, states, ledger=location.path, env=location.env, now=read_clock())
     made = []
     for state in states:
-        rule, cost = state.rule, _told(state.rule, fed)
+        rule, cost = state.rule, _reported_cost(state.rule, statusline_input)
         entry = {**state.to_dict(), "unknown": [], "estimated": False}
         name = free_name(state.name, "own", budgets)
         at = f"usage.budgets.{name}"
@@ -119,12 +118,12 @@ def add_own_budgets(
             entry |= dict.fromkeys(_OF_USE)
         else:
             amount = round(state.used * rule.in_one)
-            gaps = doubts.get(state.name, [])
+            caveats = caveats_of.get(state.name, [])
             entry |= _used(rule, amount, round(state.reserved * rule.in_one))
-            entry |= _bounded(entry, gaps) | {"unknown": gaps}
+            entry |= _null_uncertain(entry, caveats) | {"unknown": caveats}
             entry["estimated"] = rule.unit == "usd" and _is_estimated(query, state, session_id)
-            if gaps:
-                why[at] = "; ".join(gaps)
+            if caveats:
+                why[at] = "; ".join(caveats)
                 reasons = dict.fromkeys(_OF_USE, why[at])
         budgets[name] = entry
         if entry["level"] == "exceeded":
@@ -135,18 +134,18 @@ def add_own_budgets(
     return made
 
 
-def _told(rule: BudgetRule, fed: Fed | None) -> int | None:
-    """What the agent said that its session used of a budget, in nano-dollars; None if that says nothing of it."""
-    if fed is None or fed.cost is None or not rule.is_per_session or rule.unit != "usd":
+def _reported_cost(rule: BudgetRule, statusline_input: StatuslineInput | None) -> int | None:
+    """The agent's reported session cost in nano-dollars, if it is the use of this budget; else None."""
+    if statusline_input is None or statusline_input.cost is None or not rule.is_per_session or rule.unit != "usd":
         return None
     if rule.meta or rule.exclude or rule.filters.keys() - {"source"}:
         return None
     if "source" in rule.filters:
-        from fnmatch import fnmatchcase  # noqa: PLC0415 - for those who have such a budget
+        from fnmatch import fnmatchcase  # noqa: PLC0415 - only such a budget needs it
 
-        if not any(fnmatchcase(_TOLD_BY, pattern) for pattern in rule.filters["source"]):
+        if not any(fnmatchcase(_REPORTED_BY, pattern) for pattern in rule.filters["source"]):
             return None
-    return round(fed.cost * rule.in_one)
+    return round(statusline_input.cost * rule.in_one)
 
 
 def _used(rule: BudgetRule, amount: int, reserved: int) -> dict[str, Any]:
@@ -158,9 +157,9 @@ def _used(rule: BudgetRule, amount: int, reserved: int) -> dict[str, Any]:
     }
 
 
-def _bounded(entry: Mapping[str, Any], gaps: Sequence[str]) -> dict[str, Any]:
-    """What a number that is a lower bound does not tell: how much is left, and that all is well."""
-    if not gaps:
+def _null_uncertain(entry: Mapping[str, Any], caveats: Sequence[str]) -> dict[str, Any]:
+    """The values that become null because use is a lower bound: an amount left above 0, and the level `ok`."""
+    if not caveats:
         return {}
     nothing = entry["unpricedRequests"] and not entry["used"]
     return {
@@ -171,7 +170,7 @@ def _bounded(entry: Mapping[str, Any], gaps: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_estimated(query: Query, state: BudgetState, session_id: int) -> bool:
-    """Whether a part of what is used has no recorded cost."""
+    """Whether a part of the use has no recorded cost."""
     scope, parameters = scope_of(state.rule, session_id=session_id if state.rule.is_per_session else None)
     tables, bounds = parts(state.start_ns, None)
     sql = f"SELECT EXISTS (SELECT 1 FROM {tables} r WHERE {scope} AND r.estimate_nano > 0)"  # noqa: S608 - names of the schema; values are bound

@@ -1,4 +1,4 @@
-"""Which status is wanted, and the answer that a book has to it."""
+"""StatusQuestion: the parameters of a status, and the query of a book with them."""
 
 from __future__ import annotations
 
@@ -9,55 +9,56 @@ from datetime import tzinfo
 from typing import Any
 
 from sessionlog.analytics.status.answer import Status, answer
-from sessionlog.analytics.status.fed import Fed
+from sessionlog.analytics.status.statusline_input import StatuslineInput
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.ledger.reading import ReadBook
 
-_NEXT = "`sessionlog sessions` lists those that there are"
+_NEXT = "`sessionlog sessions` lists the sessions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusQuestion:
-    """Which status is wanted.
+    """The parameters of a status.
 
     Attributes:
-        target: A log, or an id or a part of one; None for the session of which was `fed`, else the newest.
-        fed: What an agent itself tells, which names its session.
-        everything: The sum over all sessions.
-        zone: Whose day `today` is; None for the machine's.
+        target: A log, or an id or a part of one; None for the session of `statusline_input`, else the newest.
+        statusline_input: The agent's input for a status line, which names its session.
+        everything: Sum over all sessions.
+        zone: The time zone of `today`; None for the machine's.
         rules: The user's own budgets.
-        mistake: Why they cannot be read; empty if they can.
+        config_error: Why the budgets cannot be used; empty if they can.
         ledger: The ledger's file; empty for a book in memory.
-        env: The environment, which says where the ledger's marker is.
+        env: The environment, by which the ledger's marker is found.
     """
 
     target: str | None = None
-    fed: Fed | None = None
+    statusline_input: StatuslineInput | None = None
     everything: bool = False
     zone: tzinfo | None = None
     rules: tuple[Any, ...] = ()
-    mistake: str = ""
+    config_error: str = ""
     ledger: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
 
     def answer(self, book: ReadBook, now_ns: int, *, alone: bool = False) -> tuple[Status, int | None] | None:
-        """Return the status and the session's number in the book; None if the session that was named is not there."""
-        place = None
+        """Return the status and the session's number in the book; None if the target does not exist."""
+        location = None
         if self.rules:
-            from sessionlog.analytics.budgets.states import FUNCTIONS  # noqa: PLC0415 - for those who have budgets
+            from sessionlog.analytics.budgets.states import FUNCTIONS  # noqa: PLC0415 - only budgets need it
 
             for name, function in FUNCTIONS.items():
                 book.define(name, function)
-            from sessionlog.analytics.status.own import Place  # noqa: PLC0415 - as above
+            from sessionlog.analytics.status.own import LedgerLocation  # noqa: PLC0415 - as above
 
-            place = Place(self.ledger if book.meta("synced") is not None else "", self.env)
+            location = LedgerLocation(self.ledger if book.meta("synced") is not None else "", self.env)
         return answer(
-            book.query, now_ns=now_ns, target=self.target, fed=self.fed, everything=self.everything, alone=alone,
-            zone=self.zone, rules=self.rules, mistake=self.mistake, place=place,
+            book.query, now_ns=now_ns, target=self.target, statusline_input=self.statusline_input,
+            everything=self.everything, alone=alone, zone=self.zone, rules=self.rules, config_error=self.config_error,
+            location=location,
         )  # fmt: skip
 
-    def none_such(self) -> LogNotReadable:
-        """The error for a session that is not there."""
+    def not_found(self) -> LogNotReadable:
+        """The error for a target that does not exist."""
         if os.path.exists(str(self.target)):
             from sessionlog.sources.discover import recognise  # noqa: PLC0415 - only a failure needs it
 

@@ -1,8 +1,8 @@
-"""Reading a status: once for a command, or again and again for an agent that asks about itself.
+"""Read a status: once for a command, or repeatedly for an agent that asks about itself.
 
-An agent may ask before every step, so a status that is still true is given again: only the session's own logs are
-looked at every time, and the ledger for what another process wrote into it; whatever else makes a difference (other
-sessions' logs, the settings, the time) is looked at once a second. Of a log that has grown only the rest is read.
+An agent may ask before every step, so a status that still holds is returned again. Each time, only the session's own
+logs and the ledger's version are checked; other inputs (other sessions' logs, the settings, the time) are checked once
+a second. From a log that has grown only the new part is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sessionlog.settings import Settings
 
 FRESH_NS = 1_000_000_000
-"""How long it is believed that nothing has changed but the session's own logs."""
+"""How long a status may ignore changes other than to the session's own logs and the ledger."""
 
 _KEPT = 8
 
@@ -43,21 +43,18 @@ def ask_status(
     now_ns: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Status, list[str]]:
-    """Answer once.
+    """Return a status and notes, sentences on what could not be read.
 
     Args:
-        question: Which status.
-        env: The environment, which says where agents write.
-        ledger: The file that remembers what was read; None to scan everything anew, in memory.
-        prices: What has no recorded cost is estimated with; the list prices when None.
-        now_ns: The present.
+        question: The parameters of the status.
+        env: The environment, by which the folders of agents' logs are found.
+        ledger: The ledger's file; None scans all logs into memory.
+        prices: Prices of responses without a recorded cost; the list prices when None.
+        now_ns: The present; the clock's if None.
         progress: Called after every log.
 
-    Returns:
-        The status, and sentences for its reader: what the ledger could not do.
-
     Raises:
-        LogNotReadable: The session that was named is not there.
+        LogNotReadable: The named session does not exist.
         AmbiguousSession: Several sessions match.
     """
     moment = time.time_ns() if now_ns is None else now_ns
@@ -73,30 +70,30 @@ def ask_status(
 
 @dataclass(slots=True)
 class _Last:
-    """The last answer, and what the world looked like.
+    """The last status, and the conditions under which it holds.
 
     Attributes:
-        status: The answer.
-        now_ns: The present that it was given for.
-        until_ns: Until when on the monotonic clock it is believed.
-        looks: What is looked at every time.
+        status: The status.
+        now_ns: The present for which it was computed.
+        until_ns: When it expires, on the monotonic clock.
+        fingerprint: `StatusBook.fingerprint` at that time.
     """
 
     status: Status
     now_ns: int
     until_ns: int
-    looks: tuple[Any, ...]
+    fingerprint: tuple[Any, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class StatusReader:
-    """Answers the same question again and again; of one thread, and of the process that made it.
+    """Answers the same question repeatedly; for one thread of one process.
 
     Attributes:
-        question: Which status; its rules are those of the settings.
-        env: The environment, which says where agents write.
+        question: The parameters of the status; its rules are those of the settings.
+        env: The environment, by which the folders of agents' logs are found.
         ledger: The ledger's file; None for that of the settings.
-        prices: What has no recorded cost is estimated with; those of the settings when None.
+        prices: Prices of responses without a recorded cost; those of the settings when None.
     """
 
     question: StatusQuestion = field(default_factory=StatusQuestion)
@@ -108,15 +105,15 @@ class StatusReader:
     _last: _Last | None = field(default=None, init=False)
 
     def read(self, now_ns: int | None = None) -> Status:
-        """Return the status as it is now.
+        """Return the current status.
 
         Args:
-            now_ns: The present, if it is not the clock's.
+            now_ns: The present; the clock's if None.
 
         Raises:
-            LogNotReadable: The session that was named is not there.
+            LogNotReadable: The named session does not exist.
             AmbiguousSession: Several sessions match.
-            InvalidSettings: The file of settings cannot be read; a mistake in a budget is in `unavailable`.
+            InvalidSettings: The settings file cannot be read; an error in a budget is in `unavailable`.
         """
         moment = time.time_ns() if now_ns is None else now_ns
         last = self._last
@@ -125,33 +122,33 @@ class StatusReader:
             and 0 <= moment - last.now_ns < FRESH_NS
             and time.monotonic_ns() < last.until_ns
             and self._book is not None
-            and self._book.looks() == last.looks
+            and self._book.fingerprint() == last.fingerprint
         ):
             return last.status
-        status, looks = self._ask(moment)
-        self._last = _Last(status, moment, time.monotonic_ns() + FRESH_NS, looks)
+        status, fingerprint = self._ask(moment)
+        self._last = _Last(status, moment, time.monotonic_ns() + FRESH_NS, fingerprint)
         return status
 
     def _ask(self, now_ns: int) -> tuple[Status, tuple[Any, ...]]:
         from sessionlog.analytics.status.book import StatusBook  # noqa: PLC0415 - see above
 
-        settings = self._settled()
+        settings = self._current_settings()
         ledger = self.ledger or settings.ledger_path
         if self._book is None:
             self._book = StatusBook(self.question.target, self.env, ledger, self.prices)
-        rules, mistake = budgets_of(settings)
-        question = replace(self.question, rules=rules, mistake=mistake, ledger=ledger, env=self.env)
+        rules, config_error = budget_rules_or_error(settings)
+        question = replace(self.question, rules=rules, config_error=config_error, ledger=ledger, env=self.env)
         return self._book.ask(question, now_ns)
 
-    def _settled(self) -> Settings:
-        """The settings; read again when their file looks different."""
-        from sessionlog.analytics.status.book import look_at  # noqa: PLC0415 - see above
+    def _current_settings(self) -> Settings:
+        """The settings; loaded again when their file has changed."""
+        from sessionlog.analytics.status.book import file_state  # noqa: PLC0415 - see above
         from sessionlog.places import config_file  # noqa: PLC0415 - see above
         from sessionlog.settings import load_settings  # noqa: PLC0415 - see above
 
-        looks = look_at(config_file(self.env))
-        if self._settings is None or self._settings[0] != looks:
-            self._settings = looks, load_settings(self.env)
+        state = file_state(config_file(self.env))
+        if self._settings is None or self._settings[0] != state:
+            self._settings = state, load_settings(self.env)
             self.close()
             if self.prices is None and self._settings[1].prices:
                 from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - see above
@@ -160,35 +157,35 @@ class StatusReader:
         return self._settings[1]
 
     def close(self) -> None:
-        """Let go of the ledger; the next question opens it again."""
+        """Close the ledger; the next read opens it again."""
         if self._book is not None:
             self._book.close()
         self._book = self._last = None
 
 
-def rules_of(settings: Settings) -> tuple[Any, ...]:
+def budget_rules(settings: Settings) -> tuple[Any, ...]:
     """Return the budgets of the settings.
 
     Raises:
-        InvalidSettings: One of them cannot be used.
+        InvalidSettings: One of them is not valid.
     """
     table = settings.budgets
     if not table:
         return ()
-    from sessionlog.analytics.budgets.rules import parse_budgets  # noqa: PLC0415 - for those who have budgets
+    from sessionlog.analytics.budgets.rules import parse_budgets  # noqa: PLC0415 - only budgets need it
 
     return tuple(parse_budgets(table, path=settings.config_path))
 
 
-def budgets_of(settings: Settings) -> tuple[tuple[Any, ...], str]:
-    """Return the budgets of the settings and, where one of them cannot be used, none and the reason."""
-    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - beside the function that needs it
+def budget_rules_or_error(settings: Settings) -> tuple[tuple[Any, ...], str]:
+    """Return the budgets of the settings and an empty text; if one is not valid, none and the error."""
+    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - only this function needs it
 
     try:
-        return rules_of(settings), ""
+        return budget_rules(settings), ""
     except InvalidSettings as error:
-        said = str(error)
-        return (), said if said.startswith(settings.config_path) else f"{settings.config_path}: {said}"
+        text = str(error)
+        return (), text if text.startswith(settings.config_path) else f"{settings.config_path}: {text}"
 
 
 _local = threading.local()
@@ -205,37 +202,37 @@ def session_status(
     tz: str | tzinfo = "local",
     now: datetime | None = None,
 ) -> Status:
-    """Return what a session used and what is left, in less than a millisecond if nothing has changed.
+    """Return a session's usage and what is left, in less than a millisecond if nothing has changed.
 
-    Asked again in the same thread it looks only at the session's own logs and reads what was appended; what other
-    sessions did may be a second old.
+    Repeated calls in the same thread check only the session's own logs and read what was appended; the usage of other
+    sessions may be a second old.
 
     Args:
         session: An id, or the beginning or end of one; the session with the newest event when None.
-        path: Its log instead.
-        everything: The sum over all sessions instead.
-        ledger: The file that remembers what was read; that of the settings when None.
-        env: Where agents write and settings are, if it is not the process's environment that says so.
-        prices: What has no recorded cost is estimated with; the list prices and the user's own when None.
-        tz: Whose day `today` is: an IANA name, `local`, or a tzinfo.
-        now: The present moment.
+        path: The session's log, instead of its id.
+        everything: Sum over all sessions instead.
+        ledger: The ledger's file; that of the settings when None.
+        env: The environment, by which logs and settings are found; the process's when None.
+        prices: Prices of responses without a recorded cost; the list prices and the user's own when None.
+        tz: The time zone of `today`: an IANA name, `local`, or a tzinfo.
+        now: The present; the clock's when None.
 
     Raises:
-        LogNotReadable: There is no such session.
+        LogNotReadable: The session does not exist.
         AmbiguousSession: Several sessions match.
-        InvalidSettings: The file of settings cannot be read; a mistake in a budget is in `unavailable`.
-        InvalidWindow: There is no such time zone.
+        InvalidSettings: The settings file cannot be read; an error in a budget is in `unavailable`.
+        InvalidWindow: The time zone is unknown.
     """
     target = session if path is None else os.fspath(path)
     book = None if ledger is None else os.fspath(ledger)
-    surroundings = dict(os.environ if env is None else env)
-    key = (os.getpid(), target, everything, book, id(prices), tz, tuple(surroundings.items()))
+    environment = dict(os.environ if env is None else env)
+    key = (os.getpid(), target, everything, book, id(prices), tz, tuple(environment.items()))
     readers: dict[Any, StatusReader] = _local.__dict__.setdefault("readers", {})
     reader = readers.pop(key, None)
     if reader is None:
         zone = None if tz == "local" else resolve_zone(tz)
         question = StatusQuestion(target=target, everything=everything, zone=zone)
-        reader = StatusReader(question=question, env=surroundings, ledger=book, prices=prices)
+        reader = StatusReader(question=question, env=environment, ledger=book, prices=prices)
         while len(readers) >= _KEPT:
             oldest = next(iter(readers))
             with suppress(Exception):  # another process's connection is left alone

@@ -1,8 +1,7 @@
-"""Status sums: the statements behind a status, and what they give, as plain values.
+"""Status sums: the SQL statements behind a status, and their results as plain values.
 
-What a session used is the sum over its requests, and never what its last one says; how full the context is, is what
-that last one says, and never a sum. Nothing is imported for it: the shortest way to a status (`cli.warm`) and the whole
-one share this.
+A session's usage is the sum over its requests; the fill of its context is the prompt of its last request. The module
+imports little, because `cli.cached_path` uses it too.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ NANO = 1_000_000_000  # `events.money` costs 15 ms
 
 _SUMS = """SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.cost_nano),
     SUM(r.estimate_nano), """
-_OF_CELLS = f"{_SUMS} MAX(r.unknown)"
+_OF_QUARTER_HOURS = f"{_SUMS} MAX(r.unknown)"
 _OF_RECORDS = f"{_SUMS} MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
 
 _RECORDS = (
     """(SELECT DISTINCT file_id FROM log_sessions WHERE session_id = :id) t JOIN records r ON r.file_id = t.file_id"""
 )
-"""The records of a session: by the logs that tell of it, for there are millions of others."""
+"""The records of a session, found by its logs: there may be millions of other records."""
 
 _SESSION = f"""
 SELECT s.id, s.source, s.session, s.path, COALESCE(NULLIF({STATUS}, ''), 'unknown'), s.project, s.start_ns, s.last_ns,
@@ -35,7 +34,7 @@ SELECT s.id, s.source, s.session, s.path, COALESCE(NULLIF({STATUS}, ''), 'unknow
 FROM sessions s WHERE {{which}}
 """  # noqa: S608 - names of the schema
 _NEWEST = "ORDER BY s.last_ns IS NULL, s.last_ns > :now_ns, s.last_ns DESC, s.id DESC"
-"""What claims to be of the future comes after all that has happened."""
+"""Sessions with a time in the future come after all others."""
 
 _LAST = f"""
 SELECT r.input + r.cache_read + r.cache_write, r.time_ns, l.provider, l.model, l.response_model,
@@ -47,7 +46,7 @@ ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1
 _OF_MAIN = "l.agent = 'main' AND r.input + r.cache_read + r.cache_write > 0"
 
 
-class Found:
+class SessionRow:
     """A session as the ledger knows it; times are nanoseconds since 1970."""
 
     __slots__ = (
@@ -62,14 +61,14 @@ class Found:
         ) = row  # fmt: skip
 
 
-def find_newest(query: Query, now_ns: int) -> list[Found]:
-    """Return the session with the newest event, if there is any: one that counts, before one without any usage."""
+def find_newest(query: Query, now_ns: int) -> list[SessionRow]:
+    """Return the session with the newest event, if any; sessions that count in usage come first."""
     order = _NEWEST.replace("ORDER BY ", "ORDER BY s.counted DESC, ")
     return _found(query, f"1 {order} LIMIT 1", {}, now_ns)
 
 
-def find_named(query: Query, name: str, now_ns: int) -> list[Found]:
-    """Return the sessions that a text may mean: an id, else the beginning of one, else the end."""
+def find_named(query: Query, name: str, now_ns: int) -> list[SessionRow]:
+    """Return the sessions with this id; else those whose id begins with the text; else those whose id ends with it."""
     for which in (
         "s.session = :name",
         "substr(s.session, 1, length(:name)) = :name",
@@ -81,53 +80,53 @@ def find_named(query: Query, name: str, now_ns: int) -> list[Found]:
     return []
 
 
-def find_in_log(query: Query, paths: tuple[str | bytes, ...], now_ns: int) -> list[Found]:
-    """Return the session of a log, the newest if there are several; paths are ways to write its name."""
+def find_in_log(query: Query, paths: tuple[str | bytes, ...], now_ns: int) -> list[SessionRow]:
+    """Return the session of a log, the newest if there are several; `paths` are forms of the log's path."""
     names = {f"path_{number}": path for number, path in enumerate(paths)}
     marks = ", ".join(f":{name}" for name in names)
     of_log = f"SELECT t.session_id FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN ({marks})"  # noqa: S608 - marks
     return _found(query, f"s.id IN ({of_log}) {_NEWEST} LIMIT 1", names, now_ns)
 
 
-def _found(query: Query, which: str, parameters: Mapping[str, Any], now_ns: int) -> list[Found]:
-    return list(map(Found, query(_SESSION.format(which=which), {**parameters, "now_ns": within_64_bits(now_ns)})))
+def _found(query: Query, which: str, parameters: Mapping[str, Any], now_ns: int) -> list[SessionRow]:
+    return list(map(SessionRow, query(_SESSION.format(which=which), {**parameters, "now_ns": within_64_bits(now_ns)})))
 
 
 def sums_of_session(query: Query, session_id: int) -> dict[str, Any]:
-    """Return what a session used."""
-    [row] = query(f"SELECT {_OF_CELLS} FROM quarter_hours r WHERE r.session_id = :id", {"id": session_id})  # noqa: S608 - names of the schema
+    """Return a session's usage."""
+    [row] = query(f"SELECT {_OF_QUARTER_HOURS} FROM quarter_hours r WHERE r.session_id = :id", {"id": session_id})  # noqa: S608 - names of the schema
     return _used(row)
 
 
 def sums_since(query: Query, session_id: int, since_ns: int) -> dict[str, Any]:
-    """Return what a session used from a moment on."""
+    """Return a session's usage since an instant."""
     sql = f"SELECT {_OF_RECORDS} FROM {_RECORDS} WHERE r.session_id = :id AND r.time_ns >= :since_ns"  # noqa: S608 - names of the schema
     [row] = query(sql, {"id": session_id, "since_ns": since_ns})
     return _used(row)
 
 
 def sums_of_time(query: Query, start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
-    """Return what all sessions used in a time, or ever."""
+    """Return the usage of all sessions in a window; None is an open end."""
     tables, bounds = parts(start_ns, end_ns)
-    sql = f"SELECT {_OF_CELLS} FROM {tables} r JOIN sessions s ON s.id = r.session_id WHERE s.counted"  # noqa: S608 - names of the schema
+    sql = f"SELECT {_OF_QUARTER_HOURS} FROM {tables} r JOIN sessions s ON s.id = r.session_id WHERE s.counted"  # noqa: S608 - names of the schema
     [row] = query(sql, dict(bounds))
     return _used(row)
 
 
 def turns_of_all(query: Query) -> tuple[int | None, bool]:
-    """Return the turns of all sessions that tell theirs, and whether there are others."""
+    """Return the sum of turns over the sessions that have them, and whether some do not."""
     [(turns, others)] = query("SELECT SUM(s.turns), SUM(s.turns IS NULL) FROM sessions s WHERE s.counted", {})
     return turns, bool(others)
 
 
 def last_request(query: Query, session_id: int) -> tuple[Any, ...] | None:
-    """Return (prompt tokens, time, provider, model, model that answered, logged window) of the main agent's last."""
+    """Return the main agent's last (prompt tokens, time, provider, model, response model, logged context window)."""
     rows = query(_LAST.format(which=_OF_MAIN), {"id": session_id})
     return rows[0] if rows else None
 
 
 def last_model(query: Query, session_id: int) -> str | None:
-    """Return the model of the last request of any kind."""
+    """Return the model of the last request of any agent; None without a request."""
     rows = query(_LAST.format(which="1"), {"id": session_id})
     if not rows:
         sql = "SELECT 0, 0, 0, l.model FROM quarter_hours r JOIN labels l ON l.id = r.label_id WHERE r.session_id = :id"
@@ -136,7 +135,7 @@ def last_model(query: Query, session_id: int) -> str | None:
 
 
 def problems_of(query: Query, session_id: int | None) -> tuple[int, list[str]]:
-    """Return how many findings there are about the logs of a session, or about all, and the JSON that names some."""
+    """Return the number of problems in a session's logs, or in all, and the first of them as JSON texts."""
     which = "" if session_id is None else "AND id IN (SELECT file_id FROM log_sessions WHERE session_id = :id)"
     sql = f"SELECT problems, named FROM files WHERE problems AND NOT missing {which} ORDER BY path"  # noqa: S608 - as above
     rows = query(sql, {} if session_id is None else {"id": session_id})
@@ -144,7 +143,7 @@ def problems_of(query: Query, session_id: int | None) -> tuple[int, list[str]]:
 
 
 def _used(row: tuple[Any, ...]) -> dict[str, Any]:
-    """Tokens in disjoint classes, which add up to the total; and the cost, with what is known of it."""
+    """The usage object: tokens in disjoint classes, their total, and the cost with its source."""
     requests, fresh, output, cache_read, cache_write, known, estimated, partial = row
     counts = [int(value or 0) for value in (requests, fresh, output, cache_read, cache_write)]
     source = "recorded" if estimated is None else "estimated" if known is None else "mixed"

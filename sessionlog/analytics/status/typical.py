@@ -1,9 +1,8 @@
-"""Typical: what a finished session of a kind of task usually takes, so that one can tell how many more are possible.
+"""Typical: the median usage of finished sessions by task, and how many more of them the budgets allow.
 
-The median of the newest sessions that came to an end, by the `task` of their metadata; sessions without one are a kind
-of their own. The median, because one session that ran wild must not make all others look dear. A budget limits by what
-such sessions use of it: one of other models limits none of them. Nothing is imported for it but where a session names
-its task, or a budget its scope (see `status.sums`).
+The medians are of the newest finished sessions, by the `task` of their metadata; sessions without a task are one group.
+A median, because a single runaway session must not raise the figure. A budget counts only what such sessions use in its
+scope: a budget for other models does not limit them. The module imports little (see `status.sums`).
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
     """Requests, tokens, cost in US dollars if all of it is known, and whether a part of that is estimated."""
 
 NEWEST = 200
-"""Sessions looked at: what was usual a year ago says little."""
+"""Sessions considered: older ones are no guide to present usage."""
 
 _LONGEST = 200
 _NOTHING: Taken = (0, 0, 0.0, False)
 _MEASURES = {"requests": 0, "tokens": 1, "usd": 2}
-"""What a budget in a unit says of a session."""
+"""Budget unit → index in `Taken`."""
 
-_SAME = 1e-9  # of what was divided: a tenth goes ten times into one
+_SAME = 1e-9  # tolerance of the division: 0.1 fits ten times into 1
 
 _SESSIONS = f"""
 SELECT s.id, s.metadata, SUM(r.requests), SUM(r.input) + SUM(r.output) + SUM(r.cache_read) + SUM(r.cache_write),
@@ -42,11 +41,11 @@ GROUP BY s.id
 
 
 def typical_sessions(query: Query, budgets: Sequence[OwnBudget] = ()) -> list[dict[str, Any]]:
-    """Return medians by task, the commonest task first.
+    """Return medians by task, the most frequent task first.
 
     Each is an object of `task`, `sessions`, `requests`, `totalTokens`, `cost` (USD), `costSource`, `fits` and
     `limitedBy`. Cost is the median of those whose whole cost is known, None where there are none; `fits` is how many
-    such sessions fit in what is left of the budgets, None where that is not known or nothing limits them.
+    such sessions fit in what is left of the budgets, None where that is unknown or no budget limits them.
     """
     taken: dict[int, Taken] = {}
     groups: dict[str | None, list[int]] = {}
@@ -70,10 +69,10 @@ def _taken(requests: int, tokens: int, recorded: int | None, estimated: int | No
 
 
 def _of_scope(query: Query, budget: OwnBudget, taken: Mapping[int, Taken]) -> Mapping[int, Taken]:
-    """What each session took of what a budget is about; who is not in it took nothing."""
+    """Session → its usage in a budget's scope; sessions without any are left out."""
     if budget.rule.is_of_all:
         return taken
-    from sessionlog.analytics.budgets.sums import scope_of  # noqa: PLC0415 - for those who have such a budget
+    from sessionlog.analytics.budgets.sums import scope_of  # noqa: PLC0415 - only such a budget needs it
 
     scope, parameters = scope_of(budget.rule)
     return {row[0]: _taken(*row[2:]) for row in query(_SESSIONS.format(scope=scope), parameters)}
@@ -92,9 +91,9 @@ def _medians(group: Sequence[Taken]) -> dict[str, Any]:
 
 
 def _room(group: Sequence[int], limits: Iterable[tuple[OwnBudget, Mapping[int, Taken]]]) -> dict[str, Any]:
-    """How many more fit in what is left, and which budget says so.
+    """How many more such sessions fit in what is left, and the budget that limits them.
 
-    Unknown if one of the budgets is, or what such a session takes of it, unless another has no room for one.
+    Unknown if a budget's rest or the sessions' use of it is unknown, unless another budget has no room for one.
     """
     room: list[tuple[int, str]] = []
     unknown = False
@@ -124,7 +123,7 @@ def task_of(metadata: str) -> str | None:
         return None
     if isinstance(value, str):
         return value[:_LONGEST]
-    import json  # noqa: PLC0415 - 8 ms, which tasks that are texts save
+    import json  # noqa: PLC0415 - 8 ms, only for tasks that are not texts
 
     return json.dumps(value, ensure_ascii=False, sort_keys=True)[:_LONGEST]
 

@@ -1,1 +1,1 @@
-"""Watch: running sessions, their pace and what is left, as seen at one moment after another."""
+"""Watch: repeated snapshots of running sessions, their rates and what is left of budgets."""

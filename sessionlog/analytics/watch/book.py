@@ -1,7 +1,7 @@
-"""The book behind a watch: the ledger's file while it can be used, else one in memory; never a crash.
+"""WatchBook: the ledger's file while it is usable, else a book in memory.
 
-A ledger that is deleted or replaced meanwhile is opened anew; one that cannot be used is tried again now and then, and
-a sentence says so as long as it lasts.
+A ledger that is deleted or replaced meanwhile is opened again. One that cannot be used is tried again every
+`RETRY_SECONDS`; until then a note gives the reason.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 
 RETRY_SECONDS = 30.0
-"""How long a ledger that could not be used is left alone."""
+"""The time until an unusable ledger is tried again."""
 
 
 class WatchBook:
-    """A book that is brought up to date again and again.
+    """A book that is brought up to date repeatedly.
 
     Attributes:
-        notes: Sentences: what could not be done as it should be.
+        notes: Sentences on what could not be read or used.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class WatchBook:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Open nothing yet; `prepare` is called with every book that is opened."""
+        """Opens nothing yet; `prepare` is called with every opened book."""
         self.notes: list[str] = []
         self._ledger, self._prices, self._env = ledger, prices, env
         self._prepare, self._monotonic = prepare, monotonic
@@ -48,48 +48,48 @@ class WatchBook:
         self._memory: Book | None = None
         self._file: tuple[int, int] | None = None
         self._opened = 0
-        self._flaw = ""
+        self._ledger_error = ""
         self._retry = 0.0
 
     def renew(self, *, scanner: Scanner = scan_here, progress: Progress | None = None) -> Book:
-        """Return the book, with all in it that the logs say now."""
+        """Read new log content and return the book."""
         if self._ledger is not None and (self._kept is not None or self._monotonic() >= self._retry):
             try:
-                book = self._renewed(self._same(self._ledger), scanner, progress)
-            except Exception as error:  # noqa: BLE001 - a damaged row may be anything; what is our mistake comes again below
-                self._give_up(self._ledger, error)
+                book = self._renewed(self._current_book(self._ledger), scanner, progress)
+            except Exception as error:  # noqa: BLE001 - a damaged row may raise anything; a bug is raised again below
+                self._drop_ledger(self._ledger, error)
             else:
-                self._flaw = ""
+                self._ledger_error = ""
                 self._forget_memory()
                 self.notes = _notes_of(book)
                 return book
         if self._memory is None:
             self._memory = self._prepared(Book(self._prices))
         book = self._renewed(self._memory, scanner, progress)
-        self.notes = [*([self._flaw] if self._flaw else []), *_notes_of(book)]
+        self.notes = [*([self._ledger_error] if self._ledger_error else []), *_notes_of(book)]
         return book
 
     def version(self) -> tuple[int, ...]:
-        """What changes whenever anything in the book does, whoever changed it; the first number tells books apart."""
+        """A value that changes with every write to the book by any process; the first number identifies the book."""
         book = self._kept or self._memory
         assert book is not None
         [(outside,)] = book.connection.execute("PRAGMA data_version")
         return self._opened, outside, book.connection.total_changes
 
-    def give_up(self, error: Exception) -> bool:
-        """Go on in memory, if it was the ledger's file that failed; return whether it was."""
+    def fall_back_to_memory(self, error: Exception) -> bool:
+        """Replace the ledger's file by a book in memory; return False if the book is in memory already."""
         if self._kept is None or self._ledger is None:
             return False
-        self._give_up(self._ledger, error)
+        self._drop_ledger(self._ledger, error)
         return True
 
     def close(self) -> None:
-        """Let go of the book; the next look opens it again."""
+        """Close the book; the next `renew` opens it again."""
         self._forget_kept()
         self._forget_memory()
 
-    def _same(self, path: str) -> Book:
-        """The ledger, opened anew if another file lies in its place."""
+    def _current_book(self, path: str) -> Book:
+        """The open ledger, opened again if the path names another file now."""
         if self._kept is not None and files.identity_of(path) != self._file:
             self._forget_kept()
         if self._kept is None:
@@ -107,9 +107,9 @@ class WatchBook:
         refresh(book, self._env, scanner=scanner, progress=progress)
         return book
 
-    def _give_up(self, path: str, error: Exception) -> None:
+    def _drop_ledger(self, path: str, error: Exception) -> None:
         self._forget_kept()
-        self._flaw = _words(path, error)
+        self._ledger_error = _error_text(path, error)
         self._retry = self._monotonic() + RETRY_SECONDS
 
     def _forget_kept(self) -> None:
@@ -129,9 +129,9 @@ def _notes_of(book: Book) -> list[str]:
     return [*book.notes, *([unreadable] if unreadable else [])]
 
 
-def _words(path: str, error: Exception) -> str:
+def _error_text(path: str, error: Exception) -> str:
     if isinstance(error, LedgerUnusable):
         return f"the ledger is not used: {error}"
     if isinstance(error, sqlite3.DatabaseError):
-        return f"the ledger is not used: {path}: {error}; `sessionlog ledger verify` says more"
-    return f"the ledger is not used: {path}: {type(error).__name__}: {error}; `sessionlog ledger verify` says more"
+        return f"the ledger is not used: {path}: {error}; `sessionlog ledger verify` shows more"
+    return f"the ledger is not used: {path}: {type(error).__name__}: {error}; `sessionlog ledger verify` shows more"

@@ -1,8 +1,8 @@
-"""WatchSnapshot: what one look at the running sessions saw, as values and as the document `sessionlog.watch/1`.
+"""WatchSnapshot: the running sessions at one time, as values and as the document `sessionlog.watch/1`.
 
-The pace is of a window of whole steps that ends now, four and a half to five minutes: what was used in it by its
-length, for every session the same, so that the paces of sessions add up to that of all that are running. Its sums are
-those of the records in it, as `usage` of the same window says. What is not known is None and never 0.
+A pace is the usage in a window of whole steps that ends now, four and a half to five minutes long, divided by its
+length. The window is the same for every session, so the paces of sessions add up to the total. Its sums are those of a
+`usage` report for the same window. An unknown value is None, never 0.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from sessionlog.sources.record import UNKNOWN
 SCHEMA = "sessionlog.watch/1"
 STEP_NS = 30 * SECOND
 STEPS = 10
-"""The window: so many steps, the last of them unfinished."""
+"""The number of steps in the window; the last one is incomplete."""
 
 _MINUTE_NS = 60 * SECOND
 _LAST_NS = 253_402_300_799 * SECOND  # the end of the year 9999: a log may name a later time, a calendar cannot
 
 
 def window_start(now_ns: int) -> int:
-    """Return where the window begins that ends now."""
+    """Return the start of the window that ends now."""
     return now_ns // STEP_NS * STEP_NS - (STEPS - 1) * STEP_NS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What was used in the window.
+    """The usage in the window.
 
     Attributes:
         requests: LLM calls.
-        failed: Those that failed.
-        tokens: Of all classes.
+        failed: Failed LLM calls.
+        tokens: Tokens of all classes.
         cost_nano: In nano-dollars; None if no part of it is known.
-        estimated: A part of the cost is estimated.
-        cost_is_partial: A part of it has no price.
-        minutes: How long the window is.
+        estimated: Whether a part of the cost is estimated.
+        cost_is_partial: Whether a part has no price.
+        minutes: The length of the window.
         steps: Tokens of each step.
     """
 
@@ -56,12 +56,12 @@ class Pace:
 
     @property
     def tokens_per_minute(self) -> float:
-        """Tokens by minutes."""
+        """Tokens per minute."""
         return self.tokens / self.minutes
 
     @property
     def cost_per_minute(self) -> float | None:
-        """US dollars by minutes."""
+        """US dollars per minute."""
         return None if self.cost_nano is None else usd(self.cost_nano) / self.minutes
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,22 +81,22 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A session that has not ended, and whose last event is younger than ten minutes, as the ledger sums it.
+    """The ledger's sums of a session without an end whose last event is younger than ten minutes.
 
     Attributes:
-        id: The ledger's number of it.
-        source: The agent whose log it is.
+        id: Its number in the ledger.
+        source: The source of its log.
         session: Its id.
         path: Its log.
-        project: The folder it is about; `unknown` if the log does not say.
-        start_ns: When it began; None if the log does not say.
-        last_ns: When its last event was.
-        turns: None if the logs of its source do not tell.
+        project: Its folder; `unknown` if the log has none.
+        start_ns: The time of its start; None if the log has none.
+        last_ns: The time of its last event.
+        turns: The number of turns; None if the logs of its source do not show them.
         requests: LLM calls so far.
-        tokens: So far, of all classes.
-        cost_nano: So far; None if no part of it is known.
-        estimated: A part of the cost is estimated.
-        cost_is_partial: A part of it has no price.
+        tokens: Tokens of all classes so far.
+        cost_nano: The cost so far; None if no part of it is known.
+        estimated: Whether a part of the cost is estimated.
+        cost_is_partial: Whether a part has no price.
     """
 
     id: int = 0
@@ -116,13 +116,13 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningSession(Running):
-    """A running session with what fills its context, and its pace.
+    """A running session with the fill of its context, and its pace.
 
     Attributes:
-        model: Of its last request; empty before the first.
-        context_tokens: What the main agent's last request sent; None before there was one that says.
-        context_window: The model's window; None if it is not known.
-        pace: What it used in the window.
+        model: The model of its last request; empty before the first.
+        context_tokens: Prompt tokens of the main agent's last request; None before the first one with tokens.
+        context_window: The model's context window; None if unknown.
+        pace: Its usage in the window.
     """
 
     model: str
@@ -132,7 +132,7 @@ class RunningSession(Running):
 
     @property
     def context_percent(self) -> float | None:
-        """How much of the window is filled."""
+        """The percentage of the context window that is filled."""
         if self.context_tokens is None or not self.context_window:
             return None
         return self.context_tokens / self.context_window * 100
@@ -161,20 +161,20 @@ class RunningSession(Running):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchEvent:
-    """Something that happened in a session.
+    """An event of a session.
 
     Attributes:
-        time_ns: When.
-        source: The agent whose log it is.
+        time_ns: Its time.
+        source: The source of the log.
         session: The session's id.
         kind: `start`, `response`, `tool` or `end`.
-        name: The model of a response, the tool of a call, how a session ended; empty for a start.
-        failed: The request or the call failed.
+        name: The model of a response, the tool of a call, the status of an end; empty for a start.
+        failed: Whether the request, call or session failed.
         finished: False for a tool call without a result yet.
-        tokens: Of a response: (what was sent, what was generated).
-        cost_nano: Of a response; None if it is not known.
-        estimated: The cost is estimated.
-        duration_ms: Of a response or a finished call; None if the log does not say.
+        tokens: Of a response: (prompt tokens, output tokens).
+        cost_nano: Of a response; None if unknown.
+        estimated: Whether the cost is estimated.
+        duration_ms: Of a response or a finished call; None if the log has none.
     """
 
     time_ns: int
@@ -209,16 +209,16 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSnapshot:
-    """All that one look saw.
+    """The state of all running sessions at one time.
 
     Attributes:
-        now_ns: When it was, and where the window ends.
-        sessions: Those that are running: busy ones first, then the newest.
-        totals: What all sessions used in the window, ended ones too.
-        budgets: The user's own.
-        limits: What providers said of their windows that are not over.
-        events: The last ones, newest first.
-        notes: Sentences: what could not be done as it should be.
+        now_ns: The time, which is the end of the window.
+        sessions: The running sessions: active in the window first, then the newest.
+        totals: The usage of all sessions in the window, ended ones too.
+        budgets: The user's own budgets.
+        limits: The rate limits that have not reset since.
+        events: The last events, newest first.
+        notes: Sentences on what could not be read or used.
     """
 
     now_ns: int
@@ -231,7 +231,7 @@ class WatchSnapshot:
 
     @property
     def pace(self) -> Pace:
-        """What the running sessions used in the window, without those that have ended: the sum of their rows."""
+        """The usage of the running sessions in the window, the sum of their rows; ended ones are not in it."""
         whole = Pace(minutes=window_minutes(self.now_ns))
         for session in self.sessions:
             whole = add(whole, session.pace)
@@ -239,11 +239,11 @@ class WatchSnapshot:
 
     @property
     def start_ns(self) -> int:
-        """Where the window begins."""
+        """The start of the window."""
         return window_start(self.now_ns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document `sessionlog.watch/1`; a budget has the shape it has wherever one is shown."""
+        """The JSON document `sessionlog.watch/1`."""
         return {
             "schema": SCHEMA,
             "now": time_text(self.now_ns),
@@ -260,12 +260,12 @@ class WatchSnapshot:
 
 
 def window_minutes(now_ns: int) -> float:
-    """Return how long the window is that ends now."""
+    """Return the length of the window that ends now, in minutes."""
     return (now_ns - window_start(now_ns)) / _MINUTE_NS
 
 
 def add(one: Pace, other: Pace) -> Pace:
-    """Return what two paces of one window are together."""
+    """Return the sum of two paces of one window."""
     costs = [cost for cost in (one.cost_nano, other.cost_nano) if cost is not None]
     return Pace(
         requests=one.requests + other.requests,

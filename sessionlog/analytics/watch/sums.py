@@ -1,7 +1,7 @@
-"""Watch sums: the statements behind `watch`, and what they give, as plain values.
+"""Watch sums: the SQL statements behind `watch`, and their results as plain values.
 
-They look only into sessions with something new: a ledger of years costs little more than one of a day. Sessions whose
-logs are not among those looked at now (another machine's, another environment's) are left out, as in every report.
+They read only sessions with recent events, so a ledger of years costs little more than one of a day. Sessions whose
+logs are elsewhere (on another machine, or of another environment) are left out, as in every report.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sessionlog.analytics.conditions import STATUS, counted, matches, within_64_bits
+from sessionlog.analytics.conditions import STATUS, filter_condition, matches, within_64_bits
 from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, WatchEvent, add
 from sessionlog.ledger.schema import RUNNING_NS
 
@@ -23,12 +23,12 @@ _NAMES = ("id", "source", "session", "path", "project", "start_ns", "last_ns", "
 
 _LOGS = """(SELECT DISTINCT t.file_id, t.session_id FROM {recent} JOIN log_sessions t ON t.session_id = {id}
         JOIN files f ON f.id = t.file_id WHERE {last} >= :since_ns AND f.missing <> 2) t"""
-_BY_CELLS = _LOGS.format(recent="quarter_hours c", id="c.session_id", last="c.last_ns")
+_BY_QUARTER_HOURS = _LOGS.format(recent="quarter_hours c", id="c.session_id", last="c.last_ns")
 _BY_SESSIONS = _LOGS.format(recent="sessions s", id="s.id", last="s.last_ns")
 _IS_HERE = """EXISTS (SELECT 1 FROM log_sessions t JOIN files f ON f.id = t.file_id
         WHERE t.session_id = s.id AND f.missing <> 2)"""
 
-_RECORDS = f"""FROM {_BY_CELLS} JOIN records r ON r.file_id = t.file_id AND r.session_id = t.session_id
+_RECORDS = f"""FROM {_BY_QUARTER_HOURS} JOIN records r ON r.file_id = t.file_id AND r.session_id = t.session_id
     JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"""
 
 _PACE = f"""
@@ -71,11 +71,11 @@ _ORDER = ("start", "response", "tool", "end")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What all of these statements are asked about.
+    """The parameters of all these statements.
 
     Attributes:
-        start_ns: Where the window begins.
-        now_ns: Where it ends.
+        start_ns: The start of the window.
+        now_ns: Its end, the present.
         filters: `source`, `project` → glob patterns of which one must match.
     """
 
@@ -84,13 +84,13 @@ class Window:
     filters: Mapping[str, Sequence[str]]
 
     def bounds(self, since_ns: int) -> dict[str, Any]:
-        """The parameters of a statement that looks back to a moment."""
+        """The parameters of a statement on records since an instant."""
         return {"since_ns": within_64_bits(since_ns), "now_ns": within_64_bits(self.now_ns)}
 
 
 def find_running(query: Query, window: Window) -> list[Running]:
-    """Return the sessions that have not ended, and whose last event is younger than ten minutes."""
-    where, parameters = counted(window.filters, window.now_ns)
+    """Return the sessions without an end whose last event is younger than ten minutes."""
+    where, parameters = filter_condition(window.filters, window.now_ns)
     parameters |= window.bounds(window.now_ns - RUNNING_NS)
     return [_running(row) for row in query(_RUNNING.format(where=where), parameters)]
 
@@ -106,11 +106,11 @@ def _running(row: tuple[Any, ...]) -> Running:
 
 
 def paces_of(query: Query, window: Window) -> tuple[dict[int, Pace], bool]:
-    """Return what each session used in the window, and whether some log tells of the future.
+    """Return session number → usage in the window, and whether a log has records in the future.
 
-    The minutes of a pace are not filled in.
+    The `minutes` of each pace have their default.
     """
-    where, parameters = counted(window.filters, window.now_ns)
+    where, parameters = filter_condition(window.filters, window.now_ns)
     parameters |= window.bounds(window.start_ns)
     paces: dict[int, Pace] = {}
     of_future = False
@@ -142,8 +142,8 @@ def _cost(known: int | None, guessed: int | None) -> tuple[int | None, bool]:
 
 
 def find_events(query: Query, window: Window) -> tuple[WatchEvent, ...]:
-    """Return the last things that happened, newest first, not older than ten minutes and no more than `MOST_EVENTS`."""
-    where, parameters = counted(window.filters, window.now_ns)
+    """Return the events of the last ten minutes, newest first, at most `MOST_EVENTS`."""
+    where, parameters = filter_condition(window.filters, window.now_ns)
     parameters |= window.bounds(window.now_ns - RUNNING_NS)
     found = [_response(row) for row in query(_RESPONSES.format(where=where), parameters)]
     for row in query(_ENDS.format(where=where), parameters):

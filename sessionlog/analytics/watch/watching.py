@@ -1,8 +1,8 @@
-"""Watching: look again and again at the sessions that are running, their pace, and what is left.
+"""Watcher: takes snapshots of running sessions, their pace, and what is left of budgets.
 
-Each look brings the ledger up to date (of a log that has grown the rest is read, and nothing else) and asks it. What
-did not change is not asked again: while no log and no other process has anything new, a look is as many stats as there
-are logs, until the window's next step begins.
+Each snapshot brings the ledger up to date (only the new part of a grown log is read) and queries it. Unchanged data is
+not queried again: while no log and no other process has written anything, a snapshot costs one stat per log, until the
+window's next step begins.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LIMITS = "SELECT COUNT(*), TOTAL(time_ns), TOTAL(used_percent), TOTAL(resets_ns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What the book said when it was asked last, and what must be as it was for that to hold."""
+    """The results of the last queries, and the key under which they hold."""
 
     key: tuple[Any, ...]
     running: tuple[Running, ...]
@@ -58,7 +58,7 @@ class _Known:
 
 
 class Watcher:
-    """Looks at running sessions; of one thread, and of the process that made it."""
+    """Takes snapshots of running sessions; for one thread of one process."""
 
     def __init__(
         self,
@@ -71,49 +71,49 @@ class Watcher:
         filters: Mapping[str, Sequence[str]] | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Open nothing yet.
+        """Opens nothing yet.
 
         Args:
-            ledger: The ledger's file; None to keep everything in memory.
-            prices: What has no recorded cost is estimated with.
-            env: The environment, which says where agents write.
-            zone: Whose days, weeks and months budgets have.
+            ledger: The ledger's file; None for a book in memory.
+            prices: Prices of responses without a recorded cost.
+            env: The environment, by which the folders of agents' logs are found.
+            zone: The time zone of budgets' days, weeks and months.
             rules: The user's own budgets.
             filters: `source`, `project` → glob patterns of which one must match. Budgets are not filtered.
-            clock: What time it is, in nanoseconds since 1970.
+            clock: Returns the present in nanoseconds since 1970.
         """
         self._rules, self._zone, self._clock = tuple(rules), zone, clock
         self._filters = dict(filters or {})
-        self._place = WatchBook(ledger, prices, env, _prepare)
+        self._book = WatchBook(ledger, prices, env, _prepare)
         self._known: _Known | None = None
-        self._said: tuple[str, ...] = ()
+        self._budget_notes: tuple[str, ...] = ()
 
     def set_budgets(self, rules: Sequence[BudgetRule], notes: Sequence[str] = ()) -> None:
-        """Show these budgets from now on, and say what is to be said of them."""
+        """Replace the budgets, and the notes about them."""
         if self._rules != tuple(rules):
             self._rules, self._known = tuple(rules), None
-        self._said = tuple(notes)
+        self._budget_notes = tuple(notes)
 
-    def look(
+    def snapshot(
         self, now_ns: int | None = None, *, scanner: Scanner = scan_here, progress: Progress | None = None
     ) -> WatchSnapshot:
-        """Return what there is to see now.
+        """Return the current state.
 
         Args:
-            now_ns: The present, if it is not the clock's.
-            scanner: Who scans; others than this process pay only where much is new, as at the first look.
+            now_ns: The present; the clock's if None.
+            scanner: Reads the logs; other processes are worthwhile only if much is new, as in the first snapshot.
             progress: Called after every log that is read.
         """
         try:
-            return self._look(now_ns, scanner, progress)
+            return self._take(now_ns, scanner, progress)
         except Exception as error:
-            if not self._place.give_up(error):
+            if not self._book.fall_back_to_memory(error):
                 raise
-            return self._look(now_ns, scanner, progress)
+            return self._take(now_ns, scanner, progress)
 
     def close(self) -> None:
-        """Let go of the ledger; the next look opens it again."""
-        self._place.close()
+        """Close the ledger; the next snapshot opens it again."""
+        self._book.close()
         self._known = None
 
     def __enter__(self) -> Self:
@@ -122,24 +122,24 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _look(self, now_ns: int | None, scanner: Scanner, progress: Progress | None) -> WatchSnapshot:
-        book = self._place.renew(scanner=scanner, progress=progress)
+    def _take(self, now_ns: int | None, scanner: Scanner, progress: Progress | None) -> WatchSnapshot:
+        book = self._book.renew(scanner=scanner, progress=progress)
         now = self._clock() if now_ns is None else now_ns
         start_ns = window_start(now)
-        key = self._place.version(), start_ns
+        key = self._book.version(), start_ns
         known = self._known
         if known is None or known.key != key or known.of_future:
             with book.reading():
-                known = self._ask(book, key, Window(start_ns=start_ns, now_ns=now, filters=self._filters))
+                known = self._query(book, key, Window(start_ns=start_ns, now_ns=now, filters=self._filters))
             self._known = known
-        return _seen(known, now, (*self._said, *self._place.notes))
+        return _snapshot(known, now, (*self._budget_notes, *self._book.notes))
 
-    def _ask(self, book: Book, key: tuple[Any, ...], window: Window) -> _Known:
+    def _query(self, book: Book, key: tuple[Any, ...], window: Window) -> _Known:
         before, query = self._known, book.query
         running = tuple(find_running(query, window))
         paces, of_future = paces_of(query, window)
         [limits_key] = query(_LIMITS, {})
-        limits_key = key[0][0], key[1], *limits_key  # of each step anew, for a word may be of the future
+        limits_key = key[0][0], key[1], *limits_key  # new in each step: a limit's time may have been in the future
         is_same = before is not None and before.limits_key == limits_key
         return _Known(
             key=key,
@@ -154,7 +154,7 @@ class Watcher:
         )
 
     def _context(self, book: Book, one: Running, key: tuple[Any, ...]) -> tuple[str, int | None, int | None]:
-        """The model of a session's last request, the tokens that it sent, and its window."""
+        """The model of a session's last request, its prompt tokens, and the context window."""
         before = self._known
         if before is not None and before.key[0][0] == key[0][0]:
             old = before.contexts.get(one.id)
@@ -171,17 +171,17 @@ class Watcher:
 
     def _limits(self, book: Book, now_ns: int) -> tuple[RateLimit, ...]:
         wanted = [pattern.lower() for pattern in self._filters.get("source", ())]
-        words = fold_limits(book, now_ns)
-        return tuple(one for one in words if not wanted or any(fnmatchcase(one.source, each) for each in wanted))
+        limits = fold_limits(book, now_ns)
+        return tuple(one for one in limits if not wanted or any(fnmatchcase(one.source, each) for each in wanted))
 
 
 def _prepare(book: Book) -> None:
-    """Teach a book the functions that the statements call."""
+    """Define the SQL functions that the statements call."""
     for name, function in {**FUNCTIONS, "project_key": str}.items():
         book.define(name, function)
 
 
-def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapshot:
+def _snapshot(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapshot:
     minutes = window_minutes(now_ns)
     paces = {one: replace(pace, minutes=minutes) for one, pace in known.paces.items()}
     whole = Pace(minutes=minutes)
@@ -193,10 +193,10 @@ def _seen(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapshot:
         if one.last_ns > now_ns - RUNNING_NS
     ]
     sessions.sort(key=lambda one: (one.pace.tokens == 0, -(one.start_ns or 0), one.source, one.session))
-    limits = (replace(word, now_ns=now_ns) for word in known.limits)
+    limits = (replace(limit, now_ns=now_ns) for limit in known.limits)
     return WatchSnapshot(
         now_ns=now_ns, sessions=tuple(sessions), totals=whole, budgets=known.budgets,
-        limits=tuple(word for word in limits if not word.has_reset), events=known.events, notes=notes,
+        limits=tuple(limit for limit in limits if not limit.has_reset), events=known.events, notes=notes,
     )  # fmt: skip
 
 

@@ -38,8 +38,8 @@ def ledger(tmp_path):
     call = ToolUse(time_ns=NOON, tool="grep", key="c1", finished=True, duration_ms=12.5, output_bytes=99)
     one = session("s-1", record(), record(time_ns=NOON + 1500, cost_nano=2_500_000_000, model="n"), tools=(call,))
     book = open_ledger(path, PRICES)
-    book.take(LogScan(sessions=(one,)))
-    book.take(LogScan(sessions=(session("s-2", record(), counted=False, status=None),)))
+    book.add_scan(LogScan(sessions=(one,)))
+    book.add_scan(LogScan(sessions=(session("s-2", record(), counted=False, status=None),)))
     book.reconcile()
     book.close()
     return path
@@ -253,7 +253,7 @@ def test_times_before_1970_and_none_at_all(tmp_path):
     """Rounded down, as everywhere; what has no time has NULL."""
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
-    book.take(LogScan(sessions=(session("s", record(time_ns=-1_500), record(time_ns=None)),)))
+    book.add_scan(LogScan(sessions=(session("s", record(time_ns=-1_500), record(time_ns=None)),)))
     book.reconcile()
     book.close()
     assert values(path, "SELECT time FROM usage ORDER BY time") == [(None,), ("1969-12-31T23:59:59.999998Z",)]
@@ -264,7 +264,7 @@ def test_hostile_sums_do_not_fail(tmp_path):
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
     most = 2**63 - 1
-    book.take(LogScan(sessions=(session("s", *[record(cost_nano=most, requests=most, output=10**15)] * 3),)))
+    book.add_scan(LogScan(sessions=(session("s", *[record(cost_nano=most, requests=most, output=10**15)] * 3),)))
     book.reconcile()
     book.close()
     [(requests, cost)] = values(path, "SELECT requests, cost_usd FROM sessions")

@@ -11,7 +11,7 @@ from sessionlog.analytics.sql.views import SESSIONS, USAGE, VIEWS
 def test_columns_are_named_once_and_explained(view):
     """Nothing is left for the reader to guess."""
     assert len(set(view.column_names)) == len(view.columns)
-    assert all(column.says for column in view.columns)
+    assert all(column.description for column in view.columns)
 
 
 def test_tokens_and_money_are_called_as_in_reports():

@@ -27,7 +27,7 @@ def status(book, target=None, *, now_ns=NOW, **options):
 def limited(*words, source="codex"):
     """A book with a session of a source and what its provider said."""
     book = book_of()
-    book.take(LogScan(sessions=(session("s", record(), source=source),), limits=tuple(words)))
+    book.add_scan(LogScan(sessions=(session("s", record(), source=source),), limits=tuple(words)))
     return book
 
 

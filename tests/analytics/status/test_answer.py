@@ -107,7 +107,7 @@ def test_all_is_the_sum_over_all_sessions():
 @pytest.mark.parametrize(
     ("row", "turns", "cost", "turn"),
     [
-        ({}, 0, "list has none", "no prompt yet"), ({"input": 0, "output": 0, "failed": True}, None, "told", "do not tell"),
+        ({}, 0, "list has none", "no prompt yet"), ({"input": 0, "output": 0, "failed": True}, None, "no request has", "do not show"),
     ],
 )  # fmt: skip
 def test_reasons_are_true(row, turns, cost, turn):

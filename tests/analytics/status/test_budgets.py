@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.status.budgets import stamp
-from sessionlog.analytics.status.fed import Fed
+from sessionlog.analytics.status.statusline_input import StatuslineInput
 from sessionlog.events.times import format_time
 from sessionlog.sources.protocol import LogScan
 from tests.analytics.status.statuses import HOUR, NOW, limited, own, status, word
@@ -30,7 +30,7 @@ def test_the_last_word_counts_and_one_of_the_future_does_not():
     """As in the report on blocks."""
     book = limited(word(used=5.0, time_ns=NOON - 1))
     for number, later in enumerate((word(used=9.0), word(used=99.0, time_ns=NOW + 1))):
-        book.take(LogScan(sessions=(session(f"s{number}", record(), source="codex"),), limits=(later,)))
+        book.add_scan(LogScan(sessions=(session(f"s{number}", record(), source="codex"),), limits=(later,)))
     assert status(book)["usage"]["budgets"]["hourly"]["used"] == 9
 
 
@@ -47,7 +47,7 @@ def test_without_a_word_the_windows_are_null_with_a_reason():
     found = status(limited(word(), source="codex"), everything=True)["usage"]["budgets"]
     assert found["hourly"]["used"] == 72.5
     book = limited(word())
-    book.take(scan_of(session("mine", record(), source="claude-code", last_ns=NOON + 1)))
+    book.add_scan(scan_of(session("mine", record(), source="claude-code", last_ns=NOON + 1)))
     other = status(book)
     assert other["usage"]["budgets"] == {"hourly": None, "weekly": None}
     assert "claude-code" in other["unavailable"]["usage.budgets.hourly"]
@@ -83,12 +83,12 @@ def use(found, name):
 def test_a_sessions_budget_is_never_told_of_another_session():
     """Of one that the ledger does not know only what its agent says of it."""
     book = book_of(session("busy", record(cost_nano=12 * 10**9), status=None))
-    told = Fed({"session_id": "new", "cost": {"total_cost_usd": 0.5}})
-    found = own(book, SESSIONS, fed=told)
+    told = StatuslineInput({"session_id": "new", "cost": {"total_cost_usd": 0.5}})
+    found = own(book, SESSIONS, statusline_input=told)
     assert use(found, "each") == (0.5, 25.0, 1.5, "ok")
     assert use(found, "mine") == use(found, "codex") == (None,) * 4
-    assert found["unavailable"]["usage.budgets.mine.used"] == "the ledger knows nothing of it yet"
-    assert use(own(book, SESSIONS, fed=Fed({"session_id": "new"})), "each") == (None,) * 4
+    assert found["unavailable"]["usage.budgets.mine.used"] == "the ledger has no data of it yet"
+    assert use(own(book, SESSIONS, statusline_input=StatuslineInput({"session_id": "new"})), "each") == (None,) * 4
     assert use(own(book, SESSIONS, everything=True), "each") == (None,) * 4
     assert use(own(book, SESSIONS, target="busy"), "each") == (12.0, 600.0, 0, "exceeded")
 
@@ -96,7 +96,7 @@ def test_a_sessions_budget_is_never_told_of_another_session():
 def test_what_an_agent_says_of_its_session_comes_first():
     """The line would tell two costs of one session else."""
     book = book_of(session("s", record(cost_nano=10**9), source="claude-code"))
-    found = own(book, SESSIONS, fed=Fed({"session_id": "s", "cost": {"total_cost_usd": 1.8}}))
+    found = own(book, SESSIONS, statusline_input=StatuslineInput({"session_id": "s", "cost": {"total_cost_usd": 1.8}}))
     assert use(found, "each") == (1.8, 90.0, 0.2, "warn")
     assert use(found, "mine")[0] == 15
 

@@ -112,7 +112,7 @@ def test_a_path_outside_all_places_is_read_by_itself(tmp_path):
     found = session_status(path=path, env=env)
     assert found.session["id"] == "s-far"
     assert found.usage["today"] is None
-    assert "by itself" in found.unavailable["usage.today"]
+    assert "read alone" in found.unavailable["usage.today"]
     assert not os.path.exists(tmp_path / "home/.local/share/sessionlog/ledger.sqlite")
     with SessionLogger(folder, "s-far", clock=FixedClock("2026-11-20T10:01:00Z")) as log:
         answer(log)

@@ -21,10 +21,10 @@ def test_a_ledger_that_is_deleted_is_noticed(machine):
     """It is made anew, and says the same."""
     machine.write("s-1", 100)
     with machine.watcher() as watcher:
-        before = watcher.look(NOON)
+        before = watcher.snapshot(NOON)
         for path in machine.home.glob("ledger.sqlite*"):
             path.unlink()
-        assert watcher.look(NOON) == before
+        assert watcher.snapshot(NOON) == before
         assert Path(machine.ledger).exists()
 
 
@@ -33,9 +33,9 @@ def test_a_ledger_that_cannot_be_used_is_a_sentence(machine):
     Path(machine.ledger).write_text("no database at all, but a text", "utf-8")
     machine.write("s-1", 100)
     with machine.watcher() as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
         machine.write("s-1", 100, before=MINUTE)
-        again = watcher.look(NOON)
+        again = watcher.snapshot(NOON)
     assert [one.requests for one in (*seen.sessions, *again.sessions)] == [1, 2]
     assert seen.notes == again.notes
     assert seen.notes[0].startswith("the ledger is not used: ")
@@ -47,13 +47,13 @@ def test_a_ledger_that_fails_while_it_is_asked(machine, monkeypatch):
     find = watching.find_events
 
     def fail_on_a_file(query, window):
-        if watcher._place._kept is not None:
+        if watcher._book._kept is not None:
             raise sqlite3.DatabaseError("database disk image is malformed")
         return find(query, window)
 
     monkeypatch.setattr(watching, "find_events", fail_on_a_file)
     with machine.watcher() as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     assert [one.session for one in seen.sessions] == ["s-1"]
     assert "malformed" in seen.notes[0]
 
@@ -62,7 +62,7 @@ def test_what_is_our_mistake_is_raised(machine, monkeypatch):
     """In memory there is nothing to fall back to."""
     monkeypatch.setattr(watching, "find_events", lambda *_: 1 / 0)
     with machine.watcher(ledger=None) as watcher, pytest.raises(ZeroDivisionError):
-        watcher.look(NOON)
+        watcher.snapshot(NOON)
 
 
 def test_a_ledger_is_tried_again(machine):
@@ -84,13 +84,13 @@ def test_a_busy_ledger_says_so(machine):
     """What is known is shown."""
     machine.write("s-1", 100)
     with machine.watcher() as watcher:
-        watcher.look(NOON)
+        watcher.snapshot(NOON)
         machine.write("s-1", 100, before=MINUTE)
         other = sqlite3.connect(machine.ledger, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
         other.execute("ROLLBACK")
         other.close()
         assert [one.requests for one in seen.sessions] == [1]
         assert "another sessionlog is reading" in seen.notes[0]
-        assert watcher.look(NOON).notes == ()
+        assert watcher.snapshot(NOON).notes == ()

@@ -26,7 +26,7 @@ def test_a_running_session(machine):
     """What it used so far and in the last minutes, and how full its window is."""
     machine.write("s-1", 800, "bash", 30_000, before=2 * MINUTE)
     with machine.watcher() as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     [one] = seen.sessions
     assert (one.source, one.session, one.model, one.project) == ("native", "s-1", MODEL, "/src/api")
     assert (one.turns, one.requests, one.tokens, one.cost_nano) == (1, 2, 30_820, SECOND)
@@ -43,8 +43,8 @@ def test_only_what_is_running_has_a_row(machine):
     machine.write("s-ended", 200, end="success")
     machine.write("s-silent", 400, before=11 * MINUTE)
     with machine.watcher() as watcher:
-        seen = watcher.look(NOON)
-        later = watcher.look(NOON + 9 * MINUTE)
+        seen = watcher.snapshot(NOON)
+        later = watcher.snapshot(NOON + 9 * MINUTE)
     assert [one.session for one in seen.sessions] == ["s-running"]
     assert (seen.totals.requests, seen.totals.tokens) == (2, 320)
     assert seen.pace == seen.sessions[0].pace
@@ -57,7 +57,7 @@ def test_the_pace_of_all_that_run_is_the_sum_of_theirs(machine):
     machine.write("s-young", 30, before=20 * SECOND)
     machine.write("s-ended", 5000, before=MINUTE, end="success")
     with machine.watcher() as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     assert {one.pace.minutes for one in seen.sessions} == {seen.pace.minutes} == {4.5}
     assert seen.pace.tokens == sum(one.pace.tokens for one in seen.sessions) == 850
     assert seen.to_dict()["running"]["total_tokens"] == 850
@@ -67,17 +67,17 @@ def test_a_session_ends_by_the_clock_alone(machine):
     """Nothing is written, and still it is not running for ever."""
     machine.write("s-1", 100, before=MINUTE)
     with machine.watcher() as watcher:
-        first = watcher.look(NOON)
+        first = watcher.snapshot(NOON)
         last_ns = first.sessions[0].last_ns
-        assert watcher.look(last_ns + RUNNING_NS - 1).sessions
-        assert not watcher.look(last_ns + RUNNING_NS).sessions
+        assert watcher.snapshot(last_ns + RUNNING_NS - 1).sessions
+        assert not watcher.snapshot(last_ns + RUNNING_NS).sessions
 
 
 def test_the_last_events(machine):
     """Newest first: what was answered and called, what failed, who began and ended."""
     machine.write("s-1", 800, "bash!", "read", end="error")
     with machine.watcher() as watcher:
-        events = watcher.look(NOON).events
+        events = watcher.snapshot(NOON).events
     assert [(one.kind, one.name, one.failed) for one in events] == [
         ("end", "error", True), ("tool", "read", False), ("tool", "bash", True), ("response", MODEL, False),
         ("start", "", False),
@@ -90,7 +90,7 @@ def test_no_more_events_than_a_screen_takes(machine):
     """However many there were."""
     machine.write("s-1", *range(1, 60), *["bash"] * 60, before=5 * MINUTE)
     with machine.watcher() as watcher:
-        events = watcher.look(NOON).events
+        events = watcher.snapshot(NOON).events
     assert len(events) == MOST_EVENTS
     assert {one.kind for one in events} == {"tool"}
 
@@ -100,12 +100,12 @@ def test_filters(machine):
     machine.write("s-api", 100, work_dir="/src/api")
     machine.write("s-site", 200, "bash", work_dir="/src/site")
     with machine.watcher(filters={"project": ["*/SITE"], "source": ["native"]}) as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     assert [one.session for one in seen.sessions] == ["s-site"]
     assert seen.totals.tokens == 210
     assert {one.session for one in seen.events} == {"s-site"}
     with machine.watcher(filters={"source": ["codex"]}) as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     assert (seen.sessions, seen.events, seen.totals.tokens) == ((), (), 0)
 
 
@@ -114,12 +114,12 @@ def test_of_a_log_that_grows_only_the_rest_is_read(machine):
     machine.write("s-1", *range(1, 100), before=5 * MINUTE)
     machine.write("s-2", 5)
     with machine.watcher() as watcher:
-        before = watcher.look(NOON).sessions[-1]
+        before = watcher.snapshot(NOON).sessions[-1]
         read = (machine.logs / "s-1.jsonl").stat().st_size
         machine.write("s-1", 7, before=MINUTE)
         for name in ("s-1", "s-2"):
             os.utime(machine.logs / f"{name}.jsonl", (1_700_000_000, 1_700_000_000))
-        after = watcher.look(NOON, scanner=machine.scan).sessions[-1]
+        after = watcher.snapshot(NOON, scanner=machine.scan).sessions[-1]
     assert (before.session, after.requests - before.requests, after.tokens - before.tokens) == ("s-1", 1, 17)
     jobs = {job.path: (job, scanned) for job, scanned in machine.jobs}
     job, scanned = jobs[str(machine.logs / "s-1.jsonl")]
@@ -136,11 +136,11 @@ def test_what_did_not_change_is_not_asked_again(machine, monkeypatch):
     find = watching.find_running
     monkeypatch.setattr(watching, "find_running", lambda *given: asked.append(1) or find(*given))
     with machine.watcher() as watcher:
-        first = watcher.look(NOON)
-        second = watcher.look(NOON + 20 * SECOND)
+        first = watcher.snapshot(NOON)
+        second = watcher.snapshot(NOON + 20 * SECOND)
         assert len(asked) == 1
         assert (first.totals.minutes, second.totals.minutes) == (4.5, 4.5 + 20 / 60)
-        watcher.look(NOON + 30 * SECOND)
+        watcher.snapshot(NOON + 30 * SECOND)
         assert len(asked) == 2
 
 
@@ -148,10 +148,10 @@ def test_another_process_writes_to_the_ledger(machine):
     """Its commit is seen, though the logs it read are not read again."""
     machine.write("s-1", 100)
     with machine.watcher() as one, machine.watcher() as other:
-        one.look(NOON)
+        one.snapshot(NOON)
         machine.write("s-1", 100, before=MINUTE)
-        other.look(NOON)
-        assert one.look(NOON).sessions[0].requests == 2
+        other.snapshot(NOON)
+        assert one.snapshot(NOON).sessions[0].requests == 2
 
 
 def test_a_log_from_the_future(machine):
@@ -159,8 +159,8 @@ def test_a_log_from_the_future(machine):
     machine.write("s-1", 100, before=MINUTE)
     machine.write("s-1", 100, before=-10 * SECOND)
     with machine.watcher() as watcher:
-        assert watcher.look(NOON).totals.requests == 1
-        assert watcher.look(NOON + 15 * SECOND).totals.requests == 2
+        assert watcher.snapshot(NOON).totals.requests == 1
+        assert watcher.snapshot(NOON + 15 * SECOND).totals.requests == 2
 
 
 # --- what is left
@@ -171,9 +171,9 @@ def test_budgets_are_those_of_the_user(machine):
     machine.write("s-1", 100, before=MINUTE)
     rules = parse_budgets({"daily": {"usd": 5, "period": "day"}, "run": {"requests": 4, "per": "session"}})
     with machine.watcher(rules=rules, filters={"project": ["/nothing"]}) as watcher:
-        daily, run = watcher.look(NOON).budgets
+        daily, run = watcher.snapshot(NOON).budgets
         machine.write("s-1", 100, before=30 * SECOND)
-        again, _ = watcher.look(NOON).budgets
+        again, _ = watcher.snapshot(NOON).budgets
     assert (daily.name, daily.used, daily.percent, run.used) == ("daily", 0.5, 10.0, 1)
     assert again.used == 1.0
 
@@ -182,9 +182,9 @@ def test_budgets_may_change_while_they_are_watched(machine):
     """With a word on what cannot be used."""
     machine.write("s-1", 100, before=MINUTE)
     with machine.watcher() as watcher:
-        assert (watcher.look(NOON).budgets, watcher.look(NOON).notes) == ((), ())
+        assert (watcher.snapshot(NOON).budgets, watcher.snapshot(NOON).notes) == ((), ())
         watcher.set_budgets(parse_budgets({"daily": {"usd": 5, "period": "day"}}), ["typo: no such key"])
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     assert [one.used for one in seen.budgets] == [0.5]
     assert seen.notes == ("typo: no such key",)
 
@@ -209,11 +209,11 @@ def test_what_providers_said(machine):
     """Until their window is over; only those of the agents that are asked about."""
     codex_log(machine.home, 72.0, NOON + MINUTE)
     with machine.watcher() as watcher:
-        [word] = watcher.look(NOON).limits
+        [word] = watcher.snapshot(NOON).limits
         assert (word.source, word.used_percent, word.resets_ns) == ("codex", 72.0, NOON + MINUTE)
-        assert watcher.look(NOON + MINUTE).limits == ()
+        assert watcher.snapshot(NOON + MINUTE).limits == ()
     with machine.watcher(filters={"source": ["native"]}) as watcher:
-        assert watcher.look(NOON).limits == ()
+        assert watcher.snapshot(NOON).limits == ()
 
 
 # --- the document
@@ -223,7 +223,7 @@ def test_the_document(machine):
     """JSON with its schema; what is unknown is null."""
     machine.write("s-1", 100, "bash", before=MINUTE)
     with machine.watcher(rules=parse_budgets({"daily": {"usd": 5, "period": "day"}})) as watcher:
-        document = json.loads(json.dumps(watcher.look(NOON).to_dict()))
+        document = json.loads(json.dumps(watcher.snapshot(NOON).to_dict()))
     assert document["schema"] == "sessionlog.watch/1"
     assert document["window"] == {"start": "2026-11-20T11:55:30.000000Z", "end": "2026-11-20T12:00:00.000000Z"}
     assert document["totals"]["running_sessions"] == len(document["sessions"]) == 1
@@ -238,7 +238,7 @@ def test_the_document(machine):
 def test_nothing_at_all(machine):
     """No log, no session, no pace, and no cost that would be 0."""
     with machine.watcher() as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     assert (seen.sessions, seen.events, seen.totals.tokens, seen.totals.cost_per_minute) == ((), (), 0, None)
 
 
@@ -248,7 +248,7 @@ def test_totals_are_those_of_usage(machine):
     machine.write("s-2", 5, before=20 * MINUTE)
     machine.write("s-3", 7, 9, before=MINUTE, end="success")
     with machine.watcher() as watcher:
-        seen = watcher.look(NOON)
+        seen = watcher.snapshot(NOON)
     window = UsageWindow(start_ns=seen.start_ns, end_ns=seen.now_ns)
     totals = aggregate_usage(window=window, env=machine.env, ledger=machine.ledger, prices=PRICES).totals
     assert (totals.requests, totals.total_tokens) == (seen.totals.requests, seen.totals.tokens)
