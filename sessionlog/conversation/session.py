@@ -26,7 +26,7 @@ from sessionlog.conversation.state import SessionState
 from sessionlog.conversation.stores.protocol import SessionStore, StoreSlot
 from sessionlog.conversation.stores.snapshot import save, save_changed, session_to_dict
 from sessionlog.conversation.turns.loops import check_no_loop
-from sessionlog.conversation.turns.output import structured, usable_schema
+from sessionlog.conversation.turns.output import checked_schema, with_output
 from sessionlog.conversation.turns.pieces import Done, Response
 from sessionlog.conversation.turns.streams import AsyncStream, BaseStream, Stream, unwatch, watch
 from sessionlog.conversation.turns.turn import Input, Turn, message_of
@@ -344,9 +344,9 @@ class Session:
             AgentError: As for `run`; or the answer does not match the schema. It is kept in the history.
             MissingExtra: pydantic or jsonschema is needed and not installed.
         """
-        turn = self._turn(input, options, usable_schema(schema))
+        turn = self._turn(input, options, checked_schema(schema))
         response = _last(self._stream_of(turn))
-        return structured(turn.reply, turn.schema, response)
+        return with_output(turn.reply, turn.schema, response)
 
     async def json_async(
         self,
@@ -356,9 +356,9 @@ class Session:
         **options: Any,
     ) -> Response:
         """Do as `json` in an event loop."""
-        turn = self._turn(input, options, usable_schema(schema))
+        turn = self._turn(input, options, checked_schema(schema))
         response = await _last_async(AsyncStream(turn.steps(), turn.stop, self))
-        return structured(turn.reply, turn.schema, response)
+        return with_output(turn.reply, turn.schema, response)
 
     def cancel(self) -> bool:
         """Cancel the running turn, from another thread, a task or a signal handler; return whether there was one.

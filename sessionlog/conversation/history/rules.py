@@ -42,7 +42,7 @@ def check_history(messages: Sequence[Message]) -> None:
 
 def is_valid(messages: Sequence[Message]) -> bool:
     """Whether every result has its call, and every call its result; calls at the end may be open."""
-    return all(kept is message for kept, message in zip(repair(messages), messages, strict=True))
+    return all(kept is message for kept, message in zip(repair_each(messages), messages, strict=True))
 
 
 def open_calls(messages: Sequence[Message]) -> tuple[ToolRequest, ...]:
@@ -52,21 +52,21 @@ def open_calls(messages: Sequence[Message]) -> tuple[ToolRequest, ...]:
         start -= 1
     if start < 0:
         return ()
-    unanswered, _ = _matched(messages, start, len(messages))
+    unanswered, _ = _match_results(messages, start, len(messages))
     return tuple(messages[start].tool_calls[n] for n in unanswered)
 
 
-def repaired(messages: Sequence[Message]) -> list[Message]:
+def repair_history(messages: Sequence[Message]) -> list[Message]:
     """Return the nearest valid history.
 
     Results without a call are dropped. Calls without a result that are not at the end are removed from their message,
     which is dropped if it is empty then. A valid history is returned with the same message objects.
     """
-    return [message for message in repair(messages) if message is not None]
+    return [message for message in repair_each(messages) if message is not None]
 
 
-def repair(messages: Sequence[Message]) -> list[Message | None]:
-    """Return one element per message: the message, a copy with fewer calls, or None where it is dropped."""
+def repair_each(messages: Sequence[Message]) -> list[Message | None]:
+    """Repair a history; return for each message itself, a copy with fewer calls, or None where it is dropped."""
     made: list[Message | None] = list(messages)
     for start, end in groups(messages):
         if messages[start].role == "tool":
@@ -74,11 +74,11 @@ def repair(messages: Sequence[Message]) -> list[Message | None]:
             continue
         if end == start + 1 and not messages[start].tool_calls:
             continue
-        unanswered, orphans = _matched(messages, start, end)
+        unanswered, orphans = _match_results(messages, start, end)
         for n in orphans:
             made[n] = None
         if unanswered and end < len(messages):
-            made[start] = _without(messages[start], unanswered)
+            made[start] = _without_calls(messages[start], unanswered)
     return made
 
 
@@ -99,7 +99,7 @@ def last_turn(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def _matched(messages: Sequence[Message], start: int, end: int) -> tuple[list[int], list[int]]:
+def _match_results(messages: Sequence[Message], start: int, end: int) -> tuple[list[int], list[int]]:
     """Match a group's calls with its results: indexes of calls without a result, and of results without a call."""
     waiting: dict[str, list[int]] = {}
     for n, call in enumerate(messages[start].tool_calls):
@@ -114,6 +114,6 @@ def _matched(messages: Sequence[Message], start: int, end: int) -> tuple[list[in
     return sorted(n for same in waiting.values() for n in same), orphans
 
 
-def _without(message: Message, gone: list[int]) -> Message | None:
+def _without_calls(message: Message, gone: list[int]) -> Message | None:
     left = replace(message, tool_calls=tuple(call for n, call in enumerate(message.tool_calls) if n not in gone))
     return None if left.is_empty else left

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 from typing import Any, NamedTuple, Self
 
-from sessionlog.conversation.history.rules import groups, is_summary, is_valid, last_turn, open_calls, repair
+from sessionlog.conversation.history.rules import groups, is_summary, is_valid, last_turn, open_calls, repair_each
 from sessionlog.conversation.history.settings import ConversationSettings, Strategy
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.message import Message
@@ -183,7 +183,7 @@ def _drop_oldest(
     unchanged = _Remaining(list(messages), ())
     if len(messages) <= settings.truncation_keep_recent + 1:
         return unchanged
-    made = repair(messages)
+    made = repair_each(messages)
     places = [n for n, message in enumerate(made) if message is not None]
     history = [message for message in made if message is not None]
     units = _units_to_drop(history, list(map(estimate, history)), settings, system_estimate)
@@ -241,7 +241,7 @@ def _droppable(history: Sequence[Message], keep_recent: int) -> Iterable[tuple[i
 
 def _apply_custom(messages: Sequence[Message], strategy: Strategy, settings: ConversationSettings) -> _Remaining:
     """Call the custom strategy. It gets the repaired history, so that any fault in the result is its own."""
-    name, made = _name(strategy), repair(messages)
+    name, made = _name(strategy), repair_each(messages)
     history = [message for message in made if message is not None]
     found = strategy(tuple(history), settings)
     if not isinstance(found, Sequence) or not all(isinstance(message, Message) for message in found):

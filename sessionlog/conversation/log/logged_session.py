@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.archive.find import open_session
-from sessionlog.conversation.history.rules import is_valid, repaired
+from sessionlog.conversation.history.rules import is_valid, repair_history
 from sessionlog.conversation.log.fold import Fold, TurnState
 from sessionlog.errors import InvalidHistory, InvalidSessionId, Problem
 from sessionlog.events.envelope import Event
@@ -181,7 +181,7 @@ def _fold(log: Log, shown: str, session_id: str | None, at: int | None, *, skip_
     if not is_valid(messages):
         detail = "tool calls and results that do not match were left out"
         problems.append(Problem(path=shown, line=0, offset=0, kind="bad_payload", detail=detail, severity="info"))
-        messages = repaired(messages)
+        messages = repair_history(messages)
     return LoggedSession(
         path=shown,
         source=log.source.id,

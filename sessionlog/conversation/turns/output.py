@@ -19,7 +19,7 @@ _MAX_LISTED = 3
 """Problems that an error message lists."""
 
 
-def usable_schema(schema: Any) -> Any:
+def checked_schema(schema: Any) -> Any:
     """Check a schema before a request is sent, and return it; None becomes an empty one, which allows any JSON.
 
     Raises:
@@ -35,13 +35,13 @@ def usable_schema(schema: Any) -> Any:
     return {} if schema is None else schema
 
 
-def structured(reply: Reply | None, schema: Any, response: Response) -> Response:
+def with_output(reply: Reply | None, schema: Any, response: Response) -> Response:
     """Return a response with `output` parsed from its text, unless the last `reply` has it parsed by the agent."""
     if response.status == "cancelled":
         return response
     if reply is not None and reply.has_output:
         is_json = isinstance(schema, Mapping)
-        return replace(response, output=checked(response.output, schema)) if is_json else response
+        return replace(response, output=check_output(response.output, schema)) if is_json else response
     return replace(response, output=read_output(response.text, schema))
 
 
@@ -61,10 +61,10 @@ def read_output(text: str, schema: Any) -> Any:
         value = json.loads(fenced.group(1) if fenced else text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise AgentError(f"the answer is not JSON ({error}): {text[:200]!r}; it is kept in the session") from error
-    return checked(value, schema)
+    return check_output(value, schema)
 
 
-def checked(value: Any, schema: Any) -> Any:
+def check_output(value: Any, schema: Any) -> Any:
     """Return a JSON value converted to a type, or unchanged if a JSON schema allows it.
 
     Raises:

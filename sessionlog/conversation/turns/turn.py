@@ -18,7 +18,7 @@ from itertools import count
 from time import monotonic
 from typing import Any, Literal
 
-from sessionlog.conversation.history.rules import open_calls, repaired
+from sessionlog.conversation.history.rules import open_calls, repair_history
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.fold import state_of
 from sessionlog.conversation.state import SessionState
@@ -392,7 +392,7 @@ def messages_to_send(history: Sequence[Message]) -> list[Message]:
     Empty answers are left out, and so are calls without results and results without calls; partial messages lose their
     mark.
     """
-    return repaired([
+    return repair_history([
         message if message.partial is None else replace(message, partial=None)
         for message in history
         if not (message.role == "assistant" and message.is_empty)

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from sessionlog.conversation.history.rules import check_history, is_valid, last_turn, open_calls, repaired
+from sessionlog.conversation.history.rules import check_history, is_valid, last_turn, open_calls, repair_history
 from sessionlog.errors import InvalidHistory
 from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.history.histories import ASSISTANT, SYSTEM, USER, any_history, asks, result, valid_history
@@ -28,7 +28,7 @@ def test_valid(history):
     """Also with an id that is used again, and with open calls at the end."""
     assert is_valid(history)
     check_history(history)
-    left = repaired(history)
+    left = repair_history(history)
     assert all(kept is message for kept, message in zip(left, history, strict=True))
 
 
@@ -53,13 +53,13 @@ def test_valid(history):
 def test_what_is_left_of_another(history, left):
     """Results without a call go, and calls that the history went on without."""
     assert not is_valid(history)
-    assert repaired(history) == left
+    assert repair_history(history) == left
 
 
 def test_one_call_object_asked_for_twice_is_two_calls():
     """One result answers one of them."""
     call = ToolRequest("a", "look")
-    left = repaired([Message.assistant(tool_calls=[call, call]), result("a"), USER])
+    left = repair_history([Message.assistant(tool_calls=[call, call]), result("a"), USER])
     assert left == [Message.assistant(tool_calls=[call]), result("a"), USER]
 
 
@@ -67,9 +67,9 @@ def test_one_call_object_asked_for_twice_is_two_calls():
 @examples(300)
 def test_what_is_repaired_is_valid(history):
     """Every message of a person and of the system is still there, and there is no more to repair."""
-    left = repaired(history)
+    left = repair_history(history)
     assert is_valid(left)
-    assert repaired(left) == left
+    assert repair_history(left) == left
     check_history(left)
     people = [message for message in history if message.role in {"user", "system"}]
     assert [message for message in left if message.role in {"user", "system"}] == people
@@ -80,7 +80,7 @@ def test_what_is_repaired_is_valid(history):
 def test_a_valid_history_is_left_alone(history):
     """What the tests draw as valid is what the rules say."""
     assert is_valid(history)
-    assert repaired(history) == history
+    assert repair_history(history) == history
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from sessionlog.conversation.history.rules import open_calls, repaired
+from sessionlog.conversation.history.rules import open_calls, repair_history
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.turns.pieces import Reply, ToolReturned
@@ -157,7 +157,7 @@ class Player:
         if self._waits or number >= len(self.history) or not number:
             return False
         left = self.history[: len(self.history) - number]
-        if repaired(left) != left:
+        if repair_history(left) != left:
             return False
         self.recorder.popped(number)
         self.history, self.state = left, _shown(left)
@@ -175,7 +175,7 @@ class Player:
         del content, values
         if self._waits or not self.history:
             return False
-        left = repaired([message for n, message in enumerate(self.history) if (n + number) % 3 or n > number])
+        left = repair_history([message for n, message in enumerate(self.history) if (n + number) % 3 or n > number])
         if text:
             left.insert(0, Message.user(text))
         self.recorder.truncated(self.history, left, Truncation((), strategy="own", is_over_budget=number == 2))

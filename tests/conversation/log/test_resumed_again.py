@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.status.reader import session_status
 from sessionlog.conversation import ConversationSettings, Session
-from sessionlog.conversation.history.rules import last_turn, repaired
+from sessionlog.conversation.history.rules import last_turn, repair_history
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.log.logged_session import open_log, read_logged_session
 from sessionlog.conversation.log.recorder import Recorder
@@ -41,7 +41,7 @@ def changed(step, recorder, history):
         recorder.sync([*history, Message.user("more")])
         return [*history, Message.user("more")]
     if step == "cut":
-        left = repaired(history[len(history) // 2 :])
+        left = repair_history(history[len(history) // 2 :])
         recorder.truncated(history, left, Truncation(tuple(history[: len(history) // 2])))
         return left
     if step == "clear":
@@ -69,7 +69,7 @@ def test_live_is_log_after_every_step(tmp_path_factory, said, steps, by_request)
         recorder, history = reopened(path)
         history = changed(step, recorder, history)
         recorder.close()
-        assert list(read_logged_session(path).messages) == repaired(history)
+        assert list(read_logged_session(path).messages) == repair_history(history)
 
 
 @pytest.mark.parametrize("way", ["added", "inherited"])

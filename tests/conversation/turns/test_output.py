@@ -5,7 +5,7 @@ import builtins
 import pytest
 from pydantic import BaseModel
 
-from sessionlog.conversation.turns.output import read_output, usable_schema
+from sessionlog.conversation.turns.output import checked_schema, read_output
 from sessionlog.errors import AgentError, MissingExtra
 
 
@@ -94,14 +94,14 @@ def test_no_schema_is_fetched():
 def test_a_schema_is_a_type_or_a_json_schema(schema):
     """Anything else is named before anybody is asked."""
     with pytest.raises(TypeError, match=r"schema is .*it is a type, as a pydantic model, or a JSON schema"):
-        usable_schema(schema)
+        checked_schema(schema)
 
 
 def test_a_dict_that_is_no_json_schema_is_named():
     """With its place; the empty one takes any JSON."""
     with pytest.raises(ValueError, match=r"schema: no JSON schema: \$\.type: 5 is not"):
-        usable_schema({"type": 5})
-    usable_schema({})
+        checked_schema({"type": 5})
+    checked_schema({})
     assert read_output("[1]", {}) == [1]
 
 
@@ -116,6 +116,6 @@ def test_what_is_not_installed_is_named(monkeypatch, schema, package):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    usable_schema({})
+    checked_schema({})
     with pytest.raises(MissingExtra, match=rf"needs {package}: pip install 'sessionlog\[json\]'"):
-        usable_schema(schema)
+        checked_schema(schema)
