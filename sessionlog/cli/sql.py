@@ -44,7 +44,7 @@ def sql(
     seconds: float,
     now: str | None,
 ) -> None:
-    """Ask the ledger in SQL: the views usage (a row per response), sessions and tools (a row per call). It only reads.
+    """Query the ledger in SQL: the views usage (a row per response), sessions and tools (a row per call). Read only.
 
     Example: sessionlog sql "SELECT model, sum(cost_usd) FROM usage WHERE time >= '2026-11' GROUP BY model"
     """

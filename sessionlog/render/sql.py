@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.sql.question import Answer
+from sessionlog.analytics.sql.question import QueryResult
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import markdown_cell, one_line
@@ -25,21 +25,21 @@ _LEAST = 12
 _WIDEST = 400
 
 
-def render_answer(answer: Answer, *, width: int, wide: bool = False) -> Iterator[Line]:
+def render_query_result(result: QueryResult, *, width: int, wide: bool = False) -> Iterator[Line]:
     """Yield the lines of the table; the last columns are hidden where not all of them fit."""
-    rows = [[Cell(text=_text(value), style="note" if value is None else "") for value in row] for row in answer.rows]
+    rows = [[Cell(text=_text(value), style="note" if value is None else "") for value in row] for row in result.rows]
     columns = [
         Column(
             title=one_line(name, _WIDEST),
             name=name,
-            right=_is_number(answer.rows, index),
-            least=None if _is_number(answer.rows, index) else _LEAST,
+            right=_is_number(result.rows, index),
+            least=None if _is_number(result.rows, index) else _LEAST,
         )
-        for index, name in enumerate(answer.columns)
+        for index, name in enumerate(result.columns)
     ]
     shown = len(columns) if wide else _fitting(columns, rows, width)
     yield from fit_table(columns[:shown], [row[:shown] for row in rows], width=width, wide=wide).lines
-    if answer.more:
+    if result.more:
         yield Line(
             f"only the first {counted(len(rows), 'row')}: --csv and --json have all, LIMIT sets the number", "note"
         )
@@ -76,24 +76,24 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def render_answer_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def render_query_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Yield the result as CSV, row by row; NULL is an empty cell."""
     yield csv_text(columns, ())
     for row in rows:
         yield csv_text([_plain(value) if isinstance(value, bytes) else value for value in row], ())
 
 
-def render_answer_markdown(answer: Answer) -> str:
+def render_query_markdown(result: QueryResult) -> str:
     """Return the result as a Markdown table."""
-    marks = ["---:" if _is_number(answer.rows, index) else "---" for index in range(len(answer.columns))]
-    lines = [f"| {' | '.join(map(markdown_cell, answer.columns))} |", f"|{'|'.join(marks)}|"]
-    for row in answer.rows:
+    marks = ["---:" if _is_number(result.rows, index) else "---" for index in range(len(result.columns))]
+    lines = [f"| {' | '.join(map(markdown_cell, result.columns))} |", f"|{'|'.join(marks)}|"]
+    for row in result.rows:
         cells = [UNKNOWN if value is None else markdown_cell(_plain(value)) for value in row]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def answer_document(columns: Sequence[str]) -> dict[str, Any]:
+def query_document(columns: Sequence[str]) -> dict[str, Any]:
     """Return the JSON document `sessionlog.sql/1` without its rows."""
     return {"schema": SCHEMA, "columns": list(columns), "rows": []}
 
@@ -113,10 +113,10 @@ def render_views(width: int) -> Iterator[Line]:
     """Yield the views and their columns, each with its description."""
     longest = max(len(name) for view in VIEWS for name in view.column_names)
     for view in VIEWS:
-        yield Line.of((view.name, "title"), f"  {view.says}")
+        yield Line.of((view.name, "title"), f"  {view.description}")
         for column in view.columns:
             head = f"  {column.name.ljust(longest)}  "
-            first, *rest = Line(column.says).wrapped(max(20, width - len(head)))
+            first, *rest = Line(column.description).wrapped(max(20, width - len(head)))
             yield Line.of(head, (first.plain.rstrip(), "note"))
             for line in rest:
                 yield Line.of(" " * len(head), (line.plain.rstrip(), "note"))
@@ -129,7 +129,11 @@ def render_views(width: int) -> Iterator[Line]:
 def views_document() -> dict[str, Any]:
     """Return the views as a JSON document."""
     views = [
-        {"name": view.name, "says": view.says, "columns": {column.name: column.says for column in view.columns}}
+        {
+            "name": view.name,
+            "says": view.description,
+            "columns": {column.name: column.description for column in view.columns},
+        }
         for view in VIEWS
     ]
     return {"schema": SCHEMA, "views": views}
