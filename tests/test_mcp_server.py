@@ -1,4 +1,4 @@
-"""The server for agents, in this process: each tool says what its command says, and a bad call is a sentence."""
+"""The server for agents, in this process: each tool returns the document of its command, and the error of a bad call is a sentence."""
 
 import asyncio
 import json
@@ -126,7 +126,7 @@ def ask(tool, arguments=None, **options):
 
 
 def sentence_of(result):
-    """What a client is told of a call that failed."""
+    """Return the error text of a failed call."""
     assert result.is_error
     assert result.structured_content is None
     [content] = result.content
@@ -134,7 +134,7 @@ def sentence_of(result):
 
 
 @pytest.mark.parametrize(("tool", "arguments", "command"), SAME.values(), ids=SAME)
-def test_a_tool_says_what_its_command_says(home, capsys, tool, arguments, command):
+def test_a_tool_returns_the_document_of_its_command(home, capsys, tool, arguments, command):
     """The same document, as structured content and once more as text, and it is as its schema promises."""
     now = [] if tool == "context" else ["--now", NOW]
     assert main(["status", "--json"]) == 0  # from now on there is a ledger, whoever asks
@@ -178,7 +178,7 @@ def test_a_bad_call_is_a_sentence(home, tool, arguments, words):
 
 
 def test_an_empty_home_has_answers(tmp_path, monkeypatch):
-    """Nothing recorded, no budgets: documents that say so, with a sentence beside them; only a context needs a log."""
+    """Nothing recorded, no budgets: documents without values, and a note; only a context needs a log."""
     monkeypatch.chdir(tmp_path)
     env = {"HOME": str(tmp_path)}
 
@@ -212,7 +212,7 @@ def test_the_newest_of_several_in_one_log(tmp_path):
 
 
 @pytest.mark.parametrize("allow_paths", [False, True])
-def test_a_locked_database_is_said_to_be_locked(tmp_path, monkeypatch, allow_paths):
+def test_the_error_names_a_locked_database(tmp_path, monkeypatch, allow_paths):
     """Not to be none of an agent."""
     made = TESTDATA / "sources" / "opencode" / "fork" / "home" / ".local" / "share" / "opencode" / "opencode.db.sql"
     database = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
@@ -227,7 +227,7 @@ def test_a_locked_database_is_said_to_be_locked(tmp_path, monkeypatch, allow_pat
     assert sentence == (f"context: {database}: locked by another program; close it, or try again when it has finished")
 
 
-def test_what_a_limit_left_out_is_said(home):
+def test_a_note_counts_what_a_limit_left_out(home):
     """Beside the document: what stands in it are totals over all."""
     result = ask("usage", {"limit": 1})
     assert len(result.structured_content["rows"]) == 1
@@ -243,7 +243,7 @@ def test_one_budget_can_be_asked_for(home):
 
 @pytest.mark.parametrize("tool", ["session_status", "context"])
 def test_nothing_but_logs_is_read(home, tmp_path, tool):
-    """A file, folder or device that is no log is refused by name, and nothing of it is told; a log anywhere is read."""
+    """A file, folder or device that is no log is refused by name, without its content; a log anywhere is read."""
     secret = tmp_path / "secret.txt"
     secret.write_text("hunter2\n", "utf-8")
     pipe = tmp_path / "pipe.jsonl"
@@ -303,7 +303,7 @@ def test_what_comes_from_a_log_is_clean(home):
 
 
 def test_the_growth_of_a_long_session_is_thinned(home):
-    """Thousands of points would fill the window that is asked about; first and last stay, and it is said."""
+    """Thousands of points would fill the window that is asked about; first and last stay, and a note counts the rest."""
     record(logs_of(home), "s-long", start="2026-11-21T11:58:00Z", requests=MAX_POINTS + 7)
     result = ask("context", {"session": "s-long"})
     numbers = [point["request"] for point in result.structured_content["growth"]]
@@ -320,12 +320,12 @@ def test_the_answer_about_a_context_is_bounded(home):
     log.llm_response("Done.", model="m")
     log.close()
     result = ask("context", {"session": "s-wide"})
-    said = result.structured_content
-    parts = [part for part in said["parts"] if part["kind"] == "tools"]
+    document = result.structured_content
+    parts = [part for part in document["parts"] if part["kind"] == "tools"]
     assert len(parts) == MAX_PARTS + 1
     assert parts[-1]["name"] == "281 more"
-    assert sum(part["tokens"] for part in said["parts"]) == said["total_tokens"]
-    assert max(len(one["name"]) for one in [*said["parts"], *said["largest"]]) <= 200
+    assert sum(part["tokens"] for part in document["parts"]) == document["total_tokens"]
+    assert max(len(one["name"]) for one in [*document["parts"], *document["largest"]]) <= 200
     assert f"parts: the {MAX_PARTS} largest of each kind" in result.content[1].text
 
 
@@ -378,7 +378,7 @@ def test_a_budget_that_cannot_be_used_hides_nothing_else(home):
 
 
 def test_a_ledger_that_is_none(home, monkeypatch):
-    """Logs answer what they can; of budgets nothing is known then, and that is said."""
+    """Logs answer what they can; budgets are then unknown, with the reason."""
     ledger = home / "ledger.db"
     ledger.write_bytes(b"not a database, " * 100)
     monkeypatch.setenv("SESSIONLOG_LEDGER", str(ledger))
@@ -387,9 +387,9 @@ def test_a_ledger_that_is_none(home, monkeypatch):
 
 
 def test_without_the_extra(home, capsys, monkeypatch):
-    """One sentence that says what to install."""
+    """One sentence names the package to install."""
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     assert main(["mcp"]) == 3
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == "sessionlog: the MCP server needs: pip install 'sessionlog[mcp]'\n"
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "sessionlog: the MCP server needs: pip install 'sessionlog[mcp]'\n"

@@ -99,21 +99,21 @@ class Server:
         self.process.stdout.close()
         self.process.stderr.close()
 
-    def tell(self, text):
+    def send_line(self, text):
         """Write a line."""
         self.process.stdin.write(f"{text}\n")
         self.process.stdin.flush()
 
     def ask(self, message):
         """Write a message and return the answer."""
-        self.tell(json.dumps(message))
+        self.send_line(json.dumps(message))
         return json.loads(self.process.stdout.readline())
 
 
 def test_nonsense_on_stdin_ends_nothing(home):
     """A line that is no JSON, arguments that are no object: the next call is answered; stdin's end is the end, exit 0."""
     with Server("--ledger", "own.sqlite") as server:
-        server.tell("what do you cost?")
+        server.send_line("what do you cost?")
         assert server.ask(HELLO)["result"]["serverInfo"]["name"] == "sessionlog"
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "usage", "arguments": [1]}}
         assert server.ask(call)["error"]["code"] == -32602
@@ -134,15 +134,15 @@ def test_ctrl_c_ends_it(home):
 
 
 def test_a_client_that_is_gone(home):
-    """Nobody reads the answer, and then stdin ends, too: so does the server, without a word."""
+    """The client stops reading and closes stdin: the server exits without a message."""
     with Server() as server:
         server.process.stdout.close()
-        server.tell(json.dumps(HELLO))
+        server.send_line(json.dumps(HELLO))
         server.process.stdin.close()
         assert (server.process.stderr.read(), server.process.wait(20)) == ("", 0)
 
 
-def test_closed_streams_are_nobody(home):
+def test_with_closed_streams_it_exits(home):
     """Started without a stdin there is nothing to do, and that is no mistake."""
     ran = subprocess.run(["/bin/sh", "-c", 'exec "$0" -m sessionlog mcp <&-', sys.executable], capture_output=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

@@ -22,8 +22,8 @@ _MAX_NAME = 256  # longer names are damage, and unknown
 _MAX_TAILS = 16  # an ARN has eight
 _MILLION = "[1m]"  # Claude Code's suffix for a session with the long window
 
-# us.anthropic.claude-sonnet-4-20250514-v1:0 = region, vendor, model, version. "deepseek." in
-# Bedrock's "deepseek.r1" is not in the list, because "r1" alone is no name.
+# us.anthropic.claude-sonnet-4-20250514-v1:0 = region, vendor, model, version. "deepseek" is not in the list: of
+# Bedrock's "deepseek.r1" only "r1" would be left, which is no name.
 _BEDROCK = frozenset({
     "us", "eu", "ap", "apac", "jp", "au", "ca", "sa", "me", "il", "in", "us-gov", "global", "regional", "ai21",
     "amazon", "anthropic", "cohere", "google", "meta", "minimax", "mistral", "moonshot", "moonshotai", "nvidia",
