@@ -35,24 +35,24 @@ def too_large(data: bytes, *, copies: int = 1) -> str:
     if structure + size * (1 + 4 * copies) <= MOST:
         return ""
     width = _width(data, 0, size)
-    beside = size * (1 + (copies - 1) * width)
-    if structure + beside + size * width <= MOST or _needs(data, beside) <= MOST:
+    overhead = size * (1 + (copies - 1) * width)
+    if structure + overhead + size * width <= MOST or _bytes_needed(data, overhead) <= MOST:
         return ""
     return f"a line of {size} bytes would take more than {MOST >> 20} MiB of memory"
 
 
-def _needs(data: bytes, beside: int) -> int:
-    """Return the bytes that a value and what is held `beside` it take; the count stops just above the bound."""
-    needs = beside
+def _bytes_needed(data: bytes, overhead: int) -> int:
+    """Return the bytes that the decoded value takes, plus `overhead`; the count stops just above the bound."""
+    needed = overhead
     for token in _TOKEN.finditer(data):
         start, end = token.span()
         if end - start > 1:
-            needs += 50 + (end - start) * (_width(data, start, end) if end - start > LARGE else 1)
+            needed += 50 + (end - start) * (_width(data, start, end) if end - start > LARGE else 1)
         else:
-            needs += _COSTS[data[start:end]]
-        if needs > MOST:
+            needed += _COSTS[data[start:end]]
+        if needed > MOST:
             break
-    return needs
+    return needed
 
 
 def _width(data: bytes, start: int, end: int) -> int:

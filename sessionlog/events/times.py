@@ -16,7 +16,7 @@ _LIMIT = 2**63
 _SCALES = ((1e11, SECOND), (1e14, 1_000_000), (1e17, 1_000))  # below: seconds, milli-, microseconds; else nanoseconds
 _hours: dict[str, int] = {}  # a log's lines share their hours, and look-ups cost a tenth of the arithmetic
 _seconds: dict[str, int] = {}
-_fractions: dict[str, int] = {}  # of milliseconds and the `Z` behind them: a thousand
+_fractions: dict[str, int] = {}  # `123Z` → nanoseconds, a thousand entries
 _UNITS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10))  # by digits: the last one in nanoseconds
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z", re.ASCII

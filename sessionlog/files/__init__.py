@@ -85,7 +85,7 @@ class _Folder:
 
     def __del__(self) -> None:
         try:
-            if _is_still(self.fd, self.identity):
+            if _is_same_file(self.fd, self.identity):
                 close(self.fd)
             _folders.pop(self.identity, None)  # this may remove another thread's entry, which is then not shared
         except Exception:  # noqa: BLE001, S110 - it was not opened; or at exit, where the system closes
@@ -100,7 +100,7 @@ def _open_folder(path: str) -> _Folder:
     status = os.stat(path)
     known = _folders.get((status.st_dev, status.st_ino))
     shared = None if known is None else known()
-    if shared is not None and _is_still(shared.fd, shared.identity):  # its host may have closed all descriptors
+    if shared is not None and _is_same_file(shared.fd, shared.identity):  # its host may have closed all descriptors
         return shared
     folder = _Folder(path)
     _folders[folder.identity] = ref(folder)
@@ -180,7 +180,7 @@ class AppendFile:
         half-way is rolled back if the file is exactly as long as we made it; else the next append begins a new line.
 
         Raises:
-            FileGoneError: Nothing was written, and opening the file anew will help.
+            FileGoneError: Nothing was written, and opening the file again will help.
             OSError: Nothing of the lines is in the file, or only an unfinished piece of them.
         """
         fd, locked = self.fd, False
@@ -196,7 +196,7 @@ class AppendFile:
                 self._check_exists(changed)
             size = os.lseek(fd, 0, 2)
             if size != self.clean_end or not locked:
-                line = self._healed(line, size, locked)
+                line = self._with_newline(line, size, locked)
             self.clean_end = _UNKNOWN
             written = os.write(fd, line)
             if written != len(line):
@@ -274,7 +274,7 @@ class AppendFile:
             return False
         return True
 
-    def _healed(self, line: bytes, size: int, locked: bool) -> bytes:
+    def _with_newline(self, line: bytes, size: int, locked: bool) -> bytes:
         """Other writers may have appended: begin a new line unless we hold the lock and the file ends in a newline."""
         if size == 0 and (self.size or self.clean_end > 0):
             raise FileGoneError(errno.ENOENT, "the log was emptied while it was open")
@@ -287,7 +287,7 @@ class AppendFile:
     def close(self) -> None:
         """Close the descriptors, except those that the host closed and the system has reused for another file."""
         for fd, identity in self._owned.items():
-            if _is_still(fd, identity):
+            if _is_same_file(fd, identity):
                 close(fd)
         self._owned.clear()
         self.fd = self._folder = -1
@@ -318,7 +318,7 @@ def _holds(fd: int, lines: bytes) -> bool:
     return False
 
 
-def _is_still(fd: int, identity: tuple[int, int] | None) -> bool:
+def _is_same_file(fd: int, identity: tuple[int, int] | None) -> bool:
     try:
         status = os.fstat(fd)
     except Exception as error:  # noqa: BLE001 - out of memory is no reason to keep descriptors
@@ -428,7 +428,7 @@ def make_private(path: str) -> None:
 
 
 def duplicate(fd: int) -> int:
-    """Return a second descriptor of the same open file, for a thread that syncs while the writer goes on."""
+    """Return a second descriptor of the same open file, for a thread that syncs while the writer continues."""
     return os.dup(fd)
 
 
@@ -464,7 +464,7 @@ def read_at(fd: int, start: int, count: int) -> bytes:
 
 def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | None = None) -> None:
     """Write a file whole or not at all: same folder, synced, renamed over, folder synced."""
-    temporary = write_beside(path, pieces, like)
+    temporary = _write_temporary(path, pieces, like)
     try:
         os.replace(temporary, path)
     except BaseException:
@@ -473,7 +473,7 @@ def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | N
     sync_directory(os.path.dirname(temporary))
 
 
-def write_beside(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
+def _write_temporary(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
     """Write a synced file of another name into the same folder; return its path."""
     import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
 

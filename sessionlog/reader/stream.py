@@ -25,7 +25,7 @@ MAX_LINE = 8 << 20
 
 YOUNG_NS = 2_000_000_000
 
-_BEFORE = b" \t\r\n\xef\xbb\xbf"  # what may stand before the first object: white space, a byte order mark
+_BEFORE = b" \t\r\n\xef\xbb\xbf"  # before the first object: white space, a byte order mark
 
 
 def read_events(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> Iterator[Event | Problem]:

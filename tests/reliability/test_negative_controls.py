@@ -216,7 +216,7 @@ def no_lock(patch):
 
 def no_last_byte(patch):
     """A line is put behind whatever the file ends in."""
-    patch.setattr(files.AppendFile, "_healed", lambda self, line, size, locked: line)
+    patch.setattr(files.AppendFile, "_with_newline", lambda self, line, size, locked: line)
 
 
 def no_rollback(patch):
@@ -253,7 +253,7 @@ def no_deletion_check(patch):
 
 def no_identity(patch):
     """A descriptor's number is taken for the file."""
-    patch.setattr(files, "_is_still", lambda fd, identity: True)
+    patch.setattr(files, "_is_same_file", lambda fd, identity: True)
 
 
 def no_escape(patch):

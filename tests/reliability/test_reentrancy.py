@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from sessionlog.logger import account
+from sessionlog.logger import counters
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from tests.reliability.children import in_child
@@ -156,7 +156,7 @@ def interrupt_at(nth):
 
 @pytest.mark.parametrize("case", ["first event", "next event", "special", "after a loss", "close"])
 def test_p01_keyboard_interrupt_at_every_point(tmp_path, case):
-    """Wherever an emit is broken off, the account adds up, no lock is stuck, and the next event is recorded."""
+    """Wherever an emit is broken off, the counts add up, no lock is stuck, and the next event is recorded."""
     SessionLogger(tmp_path, "warm").emit(
         "llm.response", {"usage": {"input": 1}, "cost_usd": 0.5}
     )  # imports are not ours
@@ -451,7 +451,7 @@ def test_p07_an_emit_at_the_end_does_not_raise_where_modules_have_lost_their_nam
     holder.join()
     monkeypatch.setattr(EventWriter, "_is_finalizing", staticmethod(lambda: True))
     for name in ("_HINTS", "redact_text"):
-        monkeypatch.setattr(account, name, None)
+        monkeypatch.setattr(counters, name, None)
     assert not log.emit("progress", {"late": True})
     assert (log.health().emitted, log.health().dropped_by) == (2, {"shutdown": 1})
     log.close()

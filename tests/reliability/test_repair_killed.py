@@ -259,7 +259,7 @@ def test_two_repairs_at_once(memory):
     path, writer = start(memory / "0")
     first = Repair(path, "kill")
     first.run_to("replace")
-    with pytest.raises(LogNotReadable, match="another repair of it is at work"):
+    with pytest.raises(LogNotReadable, match="another repair of it is in progress"):
         repair_log(path)
     assert find_stopped(str(path)) is None
     first.go(b"g")
