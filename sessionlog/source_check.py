@@ -1,4 +1,4 @@
-"""The conformance check of sources: what `testing.check_source` does."""
+"""The conformance check of sources, which `testing.check_source` runs."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ _OTHERS = {
     "copilot": '{"type":"session.start","data":{"sessionId":"s","version":1,"producer":"copilot-agent",'
     '"copilotVersion":"1.0.102"},"id":"e0","timestamp":"2026-11-10T10:00:00.000Z","parentId":null}',
 }
-"""A first row of other agents' logs, which a source must not recognise as its own."""
+"""A first row of each agent's logs; a source must not recognise another agent's."""
 
 
 class SourceCheck:
-    """One source, tried on one folder of logs."""
+    """Checks one source on one folder of logs."""
 
     def __init__(self, source: Source, folder: str, *, cuts: int, damages: int) -> None:
         self._source = source
@@ -93,10 +93,10 @@ class SourceCheck:
         self._times: list[int | None] = []
 
     def run(self) -> int:
-        """Try every log of the folder; return their number.
+        """Check every log of the folder; return their number.
 
         Raises:
-            AssertionError: A promise is broken, or there is nothing to prove it by: no log, or no session in any.
+            AssertionError: A promise of the protocol is broken, or the folder has no log, or none with a session.
             LogNotReadable: A log that is listed cannot be opened.
             MissingExtra: A packed log without a decoder.
         """
@@ -110,11 +110,11 @@ class SourceCheck:
             assert logs, f"{self._folder}: none of its files is listed as a log: {_some(_files_in(self._folder))}"
             for log in logs:
                 assert isinstance(log, str)
-                self._try(log)
-            looked_at = _some([self._name(str(log)) for log in logs])
-            assert self._found, f"{self._folder}: no session and no damage is found in {looked_at}"
+                self._check(log)
+            names = _some([self._name(str(log)) for log in logs])
+            assert self._found, f"{self._folder}: no session and no damage is found in {names}"
             is_timeless = self._times and not self._problems and all(time is None for time in self._times)
-            assert not is_timeless, f"{self._folder}: no record has a time, in {looked_at}: read it by `read_time`"
+            assert not is_timeless, f"{self._folder}: no record has a time, in {names}: read it by `read_time`"
             self._claims_no_other(os.path.join(copy, "others", os.path.basename(str(logs[0]))))
             return len(logs)
         finally:
@@ -123,7 +123,7 @@ class SourceCheck:
     def _name(self, log: str) -> str:
         return os.path.relpath(log, self._home)
 
-    def _try(self, log: str) -> None:
+    def _check(self, log: str) -> None:
         whole = self._call("a scan", lambda: self._source.scan(log, None), log)
         self._found += len(whole.sessions) + whole.problems.count
         self._problems += whole.problems.count
@@ -143,7 +143,7 @@ class SourceCheck:
             _write(log, content)
 
     def _is_plausible(self, log: str, whole: LogScan) -> None:
-        """Times are times, and calls have keys; for logs without damage."""
+        """Check that times are plausible and calls have keys, for a log without damage."""
         for session in whole.sessions:
             times = [record.time_ns for record in session.records if record.requests]
             self._times += [one.time_ns for one in session.records if one.requests and one.granularity == "request"]
@@ -160,9 +160,9 @@ class SourceCheck:
             )
 
     def _claims_no_other(self, path: str) -> None:
-        """No first row of another agent's log is one of this agent."""
+        """Check that no first row of another agent's log is recognised."""
         if self._source.id in OURS:
-            return  # some of ours share a format; all are tried on each other's logs elsewhere
+            return  # some built-in sources share a format; other tests check all of them on each other's logs
         os.makedirs(os.path.dirname(path))
         for agent, row in _OTHERS.items():
             _write(path, row.encode() + b"\n")
@@ -175,7 +175,7 @@ class SourceCheck:
         return self._call("`recognises`", lambda: self._source.recognises(log, head), log)
 
     def _call(self, story: str, function: Callable[[], T], log: str = "") -> T:
-        """Return what a function of the source gives; whatever it raises breaks a promise."""
+        """Return what a function of the source returns; any error that it may not raise is a broken promise."""
         try:
             return function()
         except (LogNotReadable, MissingExtra):
@@ -184,7 +184,7 @@ class SourceCheck:
             raise AssertionError(self._broken(story, error, log)) from error
 
     def _broken(self, story: str, error: Exception, log: str) -> str:
-        """Name the log and its row, the error, and the line of the source that raised it."""
+        """Return a message with the log and its row, the error, and the line of the source that raised it."""
         what = repr(error).replace(self._home + os.sep, "")
         where, row = _frame_of(error), self._row_of(log, error) if log and os.path.isfile(log) else ""
         place = f"{self._name(log)}{row and ':'}{row.partition(':')[0]}: " if log else ""
@@ -192,7 +192,7 @@ class SourceCheck:
         return message + (f"; the row: {row.partition(':')[2]}" if row else "")
 
     def _row_of(self, log: str, error: Exception) -> str:
-        """Return the number and the text of the row that is to blame: the last of the shortest beginning that fails."""
+        """Return number and text of the row that causes the error: the last one of the shortest prefix that fails."""
         content = _content(log)
         lines = content.splitlines(keepends=True)
 
@@ -200,7 +200,7 @@ class SourceCheck:
             _write(log, b"".join(lines[:count]))
             try:
                 self._read_all(log)
-            except Exception as other:  # noqa: BLE001 - that is the question
+            except Exception as other:  # noqa: BLE001 - any error is to be compared
                 return type(other) is type(error)
             return False
 
@@ -215,7 +215,7 @@ class SourceCheck:
         return f"{bad}:{_cut(lines[bad - 1])}"
 
     def _read_all(self, log: str) -> None:
-        """Do all that can be done with a log."""
+        """Call all functions of the source that read a log."""
         with open_unpacked(log)[0] as file:
             self._source.recognises(log, file.read(HEAD))
         self._source.scan(log, None)
@@ -224,25 +224,25 @@ class SourceCheck:
                 pass
 
     def _agrees(self, log: str, whole: LogScan) -> None:
-        """Scan and events agree on every token, and on every request where the log tells of single ones."""
-        told: Counter[str] = Counter()
+        """Check that scan and events agree on all tokens, and on requests where the log has single ones."""
+        read: Counter[str] = Counter()
         keys: set[str] = set()
         names = self._call("`name_sessions`", lambda: list(self._source.name_sessions(log)), log)
         for session_id in names if len(names) > 1 else [None]:
-            told.update(self._call("`read`", lambda one=session_id: _told(self._source.read(log, one), keys), log))  # type: ignore[misc]
+            read.update(self._call("`read`", lambda one=session_id: _sum_up(self._source.read(log, one), keys), log))  # type: ignore[misc]
         others = self._call("`subagent_logs`", lambda: list(self._source.subagent_logs(log)), log)
         beside = [self._call("a scan", lambda one=other: self._source.scan(one, None), other) for other in others]  # type: ignore[misc]
         sql = f"SELECT SUM(r.requests), {_SUMS}, SUM(l.granularity = 'session' AND r.requests) FROM {FROM}"  # noqa: S608 - names of the schema
         [(*counts, sums)] = self._book(log, whole, *beside).query(sql, {})
         counted = Counter({name: n or 0 for name, n in zip(("requests", *_COUNTS), counts, strict=True)})
         if sums:
-            counted["requests"] = told["requests"] = 0
-        assert counted == told, (
-            f"{self._name(log)}: scan and events differ: {_difference(counted, told)} (scan, events)"
+            counted["requests"] = read["requests"] = 0
+        assert counted == read, (
+            f"{self._name(log)}: scan and events differ: {_difference(counted, read)} (scan, events)"
         )
 
     def _resumes(self, log: str, content: bytes, whole: LogScan) -> None:
-        """A scan of the beginning and one of the rest give what one pass gives, and so do many of a log that grows."""
+        """Check that scans of the beginning and of the rest, or of a log that grows, give what one pass gives."""
         expected = _dump(self._book(log, whole))
         begun: list[LogScan] = []
         for cut in self._places(content):
@@ -261,7 +261,7 @@ class SourceCheck:
             _same(f"{self._name(log)}: cut {len(begun)} times and resumed", self._book(log, *begun, rest), expected)
 
     def _scan_until(self, log: str, content: bytes, resume: Resume | None) -> LogScan | None:
-        """Scan the log as it was when it said this; None if it cannot be read: a piece of a database is none."""
+        """Scan the log with only this content; None if it cannot be read, as a part of a database."""
         _write(log, content)
         try:
             stored = resume and _stored(resume)
@@ -283,7 +283,7 @@ class SourceCheck:
         yield from sorted({*range(0, len(content), step), *(end + by for end in ends for by in (0, 1, 2))})
 
     def _survives_swaps(self, log: str, content: bytes) -> None:
-        """A value of a wrong type never raises, whatever field it is in."""
+        """Check that a value of a wrong type never raises, in any field."""
         lines = content.splitlines(keepends=True)
         rows: dict[tuple[str | int, ...], list[int]] = {}
         for number, line in enumerate(lines):
@@ -303,7 +303,7 @@ class SourceCheck:
             self._survives_one(log, f"a row with `{'.'.join(map(str, path))}` = {value.decode()}")
 
     def _survives(self, log: str, content: bytes) -> None:
-        """Damage never raises."""
+        """Check that damage never raises."""
         chance = random.Random(len(content))  # noqa: S311 - the same damage each time
         for _ in range(self._damages):
             _write(log, _damaged(content, chance))
@@ -318,28 +318,28 @@ class SourceCheck:
     def _book(self, log: str, *scans: LogScan) -> Book:
         book = Book(self._prices)
         for scan in scans:
-            self._call("adding up what a scan gave", lambda one=scan: book.add_scan(one), log)  # type: ignore[misc]
+            self._call("inserting the result of a scan", lambda one=scan: book.add_scan(one), log)  # type: ignore[misc]
         return book
 
 
-def _told(events: Iterable[Event | Problem], keys: set[str]) -> Counter[str]:
+def _sum_up(events: Iterable[Event | Problem], keys: set[str]) -> Counter[str]:
     """Sum up a session's events: its responses, and what an end reports beyond those of its run."""
-    told: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     run, rest = TokenUsage(), TokenUsage()
     is_ended = False
     for event in events:
         value = payload(event) if isinstance(event, Event) else None
         if isinstance(value, LLMResponse):
             if is_ended:
-                told.update(_counts(rest))
+                total.update(_counts(rest))
                 run, rest, is_ended = TokenUsage(), TokenUsage(), False
             run += value.usage or TokenUsage()
             if _is_counted(value, keys):
-                told.update({"requests": 1, **_counts(value.usage)})
+                total.update({"requests": 1, **_counts(value.usage)})
         elif isinstance(value, SessionEnd):  # a second end of a run replaces the first
             rest, is_ended = (value.tokens or TokenUsage()).beyond(run), True
-    told.update(_counts(rest))
-    return told
+    total.update(_counts(rest))
+    return total
 
 
 def _files_in(folder: str) -> list[str]:
@@ -352,13 +352,13 @@ def _some(names: list[str]) -> str:
 
 
 def _stored(resume: Resume) -> Resume:
-    """What is left of it when it has been stored."""
+    """The value as it is after being stored, which only bytes survive."""
     assert isinstance(resume.state, bytes), f"the state of a resume is bytes, not {type(resume.state).__name__}"
     return resume
 
 
 def _is_counted(response: LLMResponse, keys: set[str]) -> bool:
-    """An answer that tells neither tokens nor an error is speech of which no more is known; copies count once."""
+    """Whether a response counts as a request: it has tokens or an error, and is not a copy of one in `keys`."""
     key = response.extra.get("key")
     if response.usage is None and not response.error and not response.extra.get("quality"):
         return False
@@ -402,7 +402,7 @@ def _frame_of(error: Exception) -> str:
 
 
 def _is_own(path: str) -> bool:
-    """Whether a file is a source's: not the kit's, nor Python's."""
+    """Whether a file belongs to a source, not to the kit or to Python."""
     if path.startswith(os.path.join(_PACKAGE, "")):
         folder, *names = os.path.relpath(path, _PACKAGE).split(os.sep)
         return folder == "sources" and bool(names) and names[0].removesuffix(".py").replace("_", "-") in OURS
@@ -410,7 +410,7 @@ def _is_own(path: str) -> bool:
 
 
 def _hint(error: Exception) -> str:
-    """What a mistake means that only the kit meets."""
+    """Explain an error that a wrong step causes in the kit."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or frames[-1].name not in {"_feed", "_timed", "_scan"}:
         return ""
@@ -420,7 +420,7 @@ def _hint(error: Exception) -> str:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    """Decode a row; an empty object for what is none."""
+    """Decode a row; an empty object for anything but a JSON object."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -429,7 +429,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield where the values in a JSON value are, the first of each list."""
+    """Yield the paths of the values in a JSON value; of each list only the first."""
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     for key, item in inner:
         yield (*path, key)
@@ -438,7 +438,7 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def _with(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
-    """Return a JSON value with another one at a place in it."""
+    """Return a copy of a JSON value with a new value at a path."""
     if not path:
         return new
     changed = value.copy()

@@ -309,7 +309,7 @@ def test_whatever_a_source_raises_is_shown_with_its_row(logs, steps, why):
 
 def test_what_cannot_be_added_up_is_no_success(logs):
     """A number as a key: neither fold looks at it."""
-    fails_with(logs, "^deep/two.scroll: adding up what a scan gave raised AttributeError", changed(key=7))
+    fails_with(logs, "^deep/two.scroll: inserting the result of a scan raised AttributeError", changed(key=7))
 
 
 def test_a_row_is_shown_in_short(logs):

@@ -1,1 +1,1 @@
-"""Where logs come from: one module per agent, and the lean records they give."""
+"""Sources: one module per agent that finds and parses its logs, and the records made of them."""

@@ -1,6 +1,6 @@
-"""check for every source: the damage that reading a log as events meets, whoever wrote it.
+"""Check the logs of every source: the problems found when a log is read as events.
 
-Only our own logs are looked at more closely (numbering, clocks, permissions), and only they can be repaired.
+Only native logs are checked further (numbering, clocks, permissions), and only these can be repaired.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def check_sources(
     max_line: int = MAX_LINE,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[str, FileCheck]]:
-    """Yield (source id, what was found) for each log under `paths`, or of every agent found.
+    """Yield (source id, result) for each log under `paths`, or of every agent found.
 
-    A `.jsonl` file in a folder that no agent is known to write is named in a note; files of other kinds are not.
-    `progress` is called with (files done, files in all).
+    A `.jsonl` file of an unknown format is named in a note; other files are not. `progress` is called with (files done,
+    files in all).
     """
     items = list(discover(env, all_sources()) if paths is None else find_logs(paths, env))
     for done, item in enumerate(items):
@@ -46,9 +46,9 @@ def check_sources(
 
 
 def check_foreign(log: Log) -> FileCheck:
-    """Read all sessions of another agent's log to their ends and return what was found.
+    """Read all sessions of another agent's log to their ends and return the problems found.
 
-    What a report skips is damage here too: the log is scanned as well as read.
+    The log is also scanned, because rows that a report skips are damage, too.
     """
     events = counted = 0
     try:
@@ -63,10 +63,10 @@ def check_foreign(log: Log) -> FileCheck:
     except (LogNotReadable, MissingExtra) as error:
         detail = str(error).removeprefix(f"{log.path}: ")
         problems = [Problem(path=log.path, kind="unreadable", detail=detail)]
-    except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the check of all others
+    except Exception as error:  # noqa: BLE001 - a bug in a source must not break the check of all others
         detail = f"{log.source.id}: {type(error).__name__}: {error}"
         problems = [Problem(path=log.path, kind="source_failed", detail=detail)]
-    found = dict.fromkeys(problems)  # a scan and a reading meet the same ones
+    found = dict.fromkeys(problems)  # scan and read report the same ones
     damage = [problem for problem in found if problem.severity == "damage"]
     notes = [problem for problem in found if problem.severity != "damage"]
     return FileCheck(

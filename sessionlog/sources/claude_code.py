@@ -386,7 +386,7 @@ def _sent(row: FullRow) -> Step | None:
 
 
 def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step]:
-    """Say whose the row is, where that has changed."""
+    """Return a `Session` step if the row's session, thread or facts are not those of the row before."""
     head = (
         row.session_id, row.cwd, row.git_branch, row.version, thread, row.agent_type, row.attribution_agent,
         row.forked_from, row.request_session_id,

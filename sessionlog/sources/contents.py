@@ -1,7 +1,7 @@
-"""Contents: the texts and sizes of what agents log, whether it is a text, content parts, or JSON of either.
+"""Contents: the text and size of a logged content, which is a text, content parts, or JSON of either.
 
-A part is a text, or an object with `text`, `thinking`, or a `type` that is neither. Nothing here raises, whatever the
-JSON is; a hostile log may nest its parts deeper than Python's stack.
+A part is a text, or an object with `text`, `thinking`, or another `type`. Nothing here raises for any JSON; a hostile
+log may nest its parts deeper than Python's stack.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _THOUGHTS = ("reasoning", "summary_text", "reasoning_text")
 
 
 def read_json(value: Any) -> Any:
-    """Return JSON decoded: a `Raw`, bytes, or a text that holds JSON; None for what is none; others as they are."""
+    """Decode a `Raw`, bytes or a text; return None if it is not JSON, and any other value unchanged."""
     if not isinstance(value, Raw | bytes | str):
         return value
     try:
@@ -55,7 +55,7 @@ def parts_of(content: Content, *types: str) -> Iterator[Json]:
 
 
 def text_of(content: Content) -> str:
-    """Return the words of a content, its reasoning left out; a picture or document shows as `[image]`."""
+    """Return the text of a content without its reasoning; a picture or document becomes a mark such as `[image]`."""
     content = _decoded(content)
     if isinstance(content, str):
         return content

@@ -13,7 +13,7 @@ Traps:
   versions (1.0.30) have no usage records: there the sums of each process by model, `modelMetrics`, are all there is.
 - `apiCallId` is the response's id with its provider, so it names a response in all logs; a usage record comes before
   the words of its answer.
-- `cost` counts premium requests, not money. `modelProvider` is `other` for keys of one's own: then `providerType` names
+- `cost` counts premium requests, not money. `modelProvider` is `other` for users' own keys: then `providerType` names
   which protocol is spoken.
 - A request that was refused or interrupted has no usage record; `session.error` is a failed one.
 

@@ -1,11 +1,11 @@
-"""Databases: what sources that read an agent's SQLite database share.
+"""Databases: reading an agent's SQLite database, for the sources that do.
 
-Tables and columns come and go from version to version, so a missing column reads as NULL and a missing table as an
-empty one. What is damaged or locked ends the rows of a query and is noted; only a database that cannot be opened at all
-raises. A database is opened as `reader.database` does it: read-only, without leaving a trace.
+Tables and columns differ between versions, so a missing column reads as NULL and a missing table as an empty one.
+Damage or a lock ends the rows of a query and is noted; only a database that cannot be opened at all raises. A database
+is opened by `reader.database`: read-only, and without creating files beside it.
 
-Only what plain tables store is read. A view, a virtual table or a computed column in its place would run whatever its
-SQL computes, which may never end; views are noted, and empty. A query that yields no row for a while is ended, too.
+Only stored values of plain tables are read. A view, a virtual table or a computed column would run its own SQL, which
+may never end; these are noted and read as empty. A query that yields no row for a while is cancelled, too.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ T = TypeVar("T")
 Cells = tuple[Any, ...]
 
 MAGIC = b"SQLite format 3\x00"
-"""How a database begins."""
+"""The first bytes of a database."""
 
 LONGEST_WAIT = 10.0
-"""Seconds without a row after which a query is ended."""
+"""Seconds without a row after which a query is cancelled."""
 
 _BROKEN = (sqlite3.Error, UnicodeDecodeError)  # a message of SQLite's that quotes damaged names is no UTF-8
-_STEPS = 20_000  # of SQLite's machine, a millisecond or less, between two looks at the clock
+_STEPS = 20_000  # steps of SQLite's virtual machine, a millisecond or less, between two checks of the clock
 _COMPUTING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_FUNCTION})
 _CATALOGUES = frozenset({"sqlite_master", "sqlite_schema"})
 _PLAIN = "SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_master WHERE type IN ('table', 'view')"
@@ -45,7 +45,7 @@ _PLAIN = "SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_master WHERE 
 def _authorize(
     columns: Mapping[str, frozenset[str]], action: int, first: str | None, second: str | None, _: object, inside: object
 ) -> int:
-    """Allow SQLite only what reads these columns of tables; `inside` names the view that something is a part of."""
+    """Authorise only reading these columns of tables; `inside` is the view that an access is a part of."""
     if inside is not None:
         return sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_READ:
@@ -58,7 +58,7 @@ def _authorize(
 
 
 class _Deadline:
-    """How long SQLite has been working on the next row; the time that a caller takes for a row does not count."""
+    """The time that SQLite has taken for the next row; time between rows that the caller takes does not count."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -74,14 +74,14 @@ class _Deadline:
 
 
 class Database:
-    """A database that is open for reading; to be used in a `with` statement."""
+    """A database that is open for reading; use it in a `with` statement."""
 
     def __init__(self, path: str) -> None:
         """Open it.
 
         Raises:
             LogLocked: Another program holds its lock.
-            LogNotReadable: Missing, no database, or no permission.
+            LogNotReadable: It does not exist, is not a database, or may not be read.
         """
         self.path = path
         self._problems: list[Problem] = []
@@ -109,7 +109,7 @@ class Database:
             self._problems.append(Problem(path=self.path, kind=kind, detail=detail))
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what has been noted since this was last asked."""
+        """Yield the problems noted since the last call."""
         found, self._problems = self._problems, []
         yield from found
 
@@ -135,9 +135,9 @@ class Database:
         return bool(is_plain)
 
     def rows(self, query: str, *values: Any, has_blobs: bool = False) -> Iterator[Cells]:
-        """Yield the rows of a query, up to where the database is damaged or locked, or takes too long for a row.
+        """Yield the rows of a query, until the database is damaged, locked, or takes too long for a row.
 
-        A blob is read as text, unless the query is of some that are none (`has_blobs`).
+        Blobs are decoded as text, except with `has_blobs`.
         """
         self._deadline.restart()
         try:
@@ -157,13 +157,13 @@ class Database:
         if code != sqlite3.SQLITE_INTERRUPT:
             return str(error)
         if not self._deadline.is_over():
-            raise KeyboardInterrupt from error  # it came while SQLite worked, which only ends the query for it
+            raise KeyboardInterrupt from error  # SQLite turns a Ctrl-C during a query into its own error
         return f"a query was ended after {LONGEST_WAIT:g} seconds without a row"
 
     def select(
         self, table: str, names: Iterable[str], rest: str = "", *values: Any, has_blobs: bool = False
     ) -> Iterator[Cells]:
-        """Yield columns of a table, None for those that it lacks; `rest` is what follows the table in the query."""
+        """Yield columns of a table, None for those that it lacks; `rest` follows the table's name in the query."""
         have = self.columns(table)
         if have:
             cells = ", ".join(column if column in have else "NULL" for column in names)
@@ -175,7 +175,7 @@ class Database:
             yield dict(zip(names, cells, strict=True))
 
     def decode(self, typed: Typed[T], value: Any, place: str) -> T | None:
-        """Return a column's JSON object by type; None for what is none, which is noted with its place."""
+        """Decode a column's JSON object by type; None for anything else, which is noted with its place."""
         found = decode_object(typed, value)
         if found[0] is None:
             self.note("not_json", f"{place}: {found[1]}")
@@ -187,7 +187,7 @@ def _as_texts(cells: Cells) -> Cells:
 
 
 def tables_of(path: str, head: bytes) -> frozenset[str]:
-    """Return the tables of a file that begins with `head`; none for what is no database, or cannot be opened.
+    """Return the tables of a file that begins with `head`; none if it is not a database, or cannot be opened.
 
     Raises:
         LogLocked: Another program holds its lock, so its tables are unknown.
@@ -221,7 +221,7 @@ def has_columns(path: str, head: bytes, wanted: Mapping[str, Iterable[str]]) -> 
 
 
 def root_of(session_id: str, parents: Mapping[str, str]) -> str:
-    """Return the session at the top of those that a sub-agent's session works for, as far as they are known."""
+    """Return the outermost known ancestor of a sub-agent's session; the session itself if it has none."""
     seen = {session_id}
     while (parent := parents.get(session_id, "")) in parents and parent not in seen:
         seen.add(parent)
@@ -233,10 +233,10 @@ class TableRow(Struct):
     """A row of a table, by the names of its columns, and its session.
 
     Attributes:
-        table: The table, or what else the source calls the row.
+        table: The table, or another kind of row that the source defines.
         values: Its columns.
         session: The session that it is, or belongs to.
-        root: The session at the top of that one.
+        root: The outermost ancestor of that session.
     """
 
     table: str
@@ -260,13 +260,13 @@ def read_sessions(
     order: str,
     parent_of: Callable[[dict[str, Any]], str] = lambda session: name(session["parent_session_id"]),
 ) -> list[TableRow]:
-    """Return the rows of the table `sessions`; `parent_of` returns whose sub-agent's session one is, "" for others."""
+    """Return the rows of the table `sessions`; `parent_of` returns the parent of a sub-agent's session, else ""."""
     sessions = {str(session["id"]): session for session in database.records("sessions", columns, order)}
     parents = {session_id: parent_of(session) for session_id, session in sessions.items()}
     return [TableRow("sessions", session, id_, root_of(id_, parents)) for id_, session in sessions.items()]
 
 
 def name_roots(path: str, sessions_of: Callable[[Database], list[TableRow]]) -> list[str]:
-    """Return the sessions at the top of those in a database, each once, in their order."""
+    """Return the sessions of a database that are not sub-agents', each once, in their order."""
     with Database(path) as database:
         return list(dict.fromkeys(session.root for session in sessions_of(database)))

@@ -1,8 +1,8 @@
-"""Discovery: every agent's logs on this machine, or whatever is under a path, each log once and with its source.
+"""Discovery: find the logs of all agents on this machine, or under a path, each log once and with its source.
 
-Without a path each source looks where its agent writes. A path is recognised by content: neither folder nor file names
-decide whose log it is. A file that cannot be read and one of an unknown format are different findings; both are
-reported.
+Without a path each source lists the folders where its agent writes. The source of a log under a path is recognised by
+content: neither folder nor file names decide it. An unreadable file and one of an unknown format are reported as
+different problems.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Key = str | int
 
 
 def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
-    """Yield the logs in all places where these sources look, every file once."""
+    """Yield the logs in all places of these sources, every file once."""
     seen: set[_Key] = set()
     for source in sources:
         for place in source.locate(env):
@@ -43,13 +43,13 @@ def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
 def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None = None) -> Iterator[Log | Problem]:
     """Yield the logs under files and folders, every file once; a file given by name always has a source.
 
-    Problems of kind `unknown_format` and severity `info` name files in folders that are no log of any source.
+    Problems of kind `unknown_format` and severity `info` name files in folders that no source recognises.
     """
     sources = sources or all_sources()
     chosen = {source.id for source in sources}
     seen: set[_Key] = set()
     folder_log = cache(recognise_folder)
-    names: set[str] = set()  # beside `x.jsonl`, a packed `x.jsonl.gz` is its copy
+    names: set[str] = set()  # where `x.jsonl` exists, `x.jsonl.gz` is a packed copy of it
     for path in paths:
         if not os.path.isdir(path):
             log = recognise(path)
@@ -78,11 +78,11 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
 
 
 def recognise(path: str) -> Log | Problem:
-    """Return whose log a file is, by its content.
+    """Return a file as a log of the source that recognises its content.
 
-    A `.jsonl` file that cannot be read, or whose first line is no JSON object at all, counts as native: the scan then
-    names what is wrong with it. Anything else that no source knows is a `Problem`; so is a database that another
-    program has locked, of kind `unreadable`.
+    A `.jsonl` file that cannot be read, or whose first line is not a JSON object, counts as native: the scan then
+    reports its problems. Any other file that no source recognises is a `Problem`; so is a database that another program
+    has locked, of kind `unreadable`.
     """
     native = load_source("native")
     ours = path.endswith(LOG_SUFFIXES)
@@ -111,21 +111,21 @@ def recognise_folder(path: str) -> Log | None:
 
 
 def _knows(source: Source, path: str, head: bytes) -> bool:
-    """Ask a source; one that fails does not know the file, and must not keep others from being asked.
+    """Whether a source recognises a file; False if it fails, so that others are still tried.
 
     Raises:
-        LogLocked: Another program holds the database's lock; the other sources would wait for it in vain, too.
+        LogLocked: Another program holds the database's lock, which would block the other sources, too.
     """
     try:
         return source.recognises(path, head)
     except LogLocked:
         raise
-    except Exception:  # noqa: BLE001 - a package's mistake is not the user's
+    except Exception:  # noqa: BLE001 - a bug in another package must not stop the search
         return False
 
 
 def _missing(place: str) -> str | None:
-    """Why a place cannot be looked at, empty when there simply is none, None when it is there."""
+    """Return why a place cannot be listed; "" if it does not exist, None if it can."""
     try:
         os.stat(place)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -148,7 +148,7 @@ def _first(path: str, names: set[str]) -> bool:
 
 
 def _within(path: str, places: Iterable[str]) -> Iterator[str]:
-    """The places inside a folder, or the folder itself where it is inside a place."""
+    """Yield the places inside a folder, or the folder itself if it is inside a place."""
     folder = files.real_path(path)
     for place in places:
         real = files.real_path(place)
@@ -160,7 +160,7 @@ def _within(path: str, places: Iterable[str]) -> Iterator[str]:
 
 
 def _once(source: Source, listed: Iterable[str | Problem], seen: set[_Key]) -> Iterator[Log | Problem]:
-    """Yield what has not been reached on another way."""
+    """Yield logs that were not listed under another path before."""
     for item in listed:
         if isinstance(item, Problem):
             yield item
@@ -172,6 +172,6 @@ def _once(source: Source, listed: Iterable[str | Problem], seen: set[_Key]) -> I
 
 
 def _key(path: str) -> _Key:
-    """What a file is, under whatever name, as one number: there may be very many. One that is not there is its name."""
+    """Return a file's identity under any path as one number, because there may be very many; a missing file's path."""
     status = files.stat_path(path)
     return path if status is None else status.st_dev << 64 | status.st_ino

@@ -1,4 +1,4 @@
-"""From what a person types to a log: a path, a session id, or the beginning or end of one."""
+"""Find the log that a user names by a path, a session id, or the beginning or end of one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SOME = 5
 
 
 def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str | None]:
-    """Return the log that a path or an id names, and the session in it; our own sessions come first.
+    """Return the log that a path or an id names, and the session in it; native sessions come first.
 
     Raises:
         LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
@@ -32,7 +32,7 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
         return log_at(target), None
     try:
         return Log(source=load_source("native"), path=resolve_session(target, directory)), None
-    except AmbiguousSession as error:  # other agents' sessions may be meant as well
+    except AmbiguousSession as error:  # sessions of other agents may match, too
         raise AmbiguousSession(target, tuple(sorted({*error.candidates, *_elsewhere(target, env)}))) from error
     except LogNotReadable as error:
         if is_folder:
@@ -49,7 +49,7 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
 def open_target(
     target: str | Log, session: str | None = None, directory: str | None = None, env: Env | None = None
 ) -> tuple[Log, str | None]:
-    """Return the log and the session that are meant, for functions that take a log as well as its path or an id.
+    """Return the log and the session for a target that may be a log already, a path or an id.
 
     Raises:
         LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
@@ -62,15 +62,15 @@ def open_target(
 
 
 def name_of_session(log: Log, session: str | None = None) -> str:
-    """Return a session's name: the one that is given, else that of the log's first; "" for a log without any."""
+    """Return `session`, or if it is None the log's first session; "" for a log without any."""
     return session or next(iter(log.source.name_sessions(log.path)), "")
 
 
 def log_at(path: str) -> Log:
-    """Return the log that a file is.
+    """Return a file as a log of the source that recognises it.
 
     Raises:
-        LogNotReadable: No known agent writes such logs, or another program has locked the database that it is.
+        LogNotReadable: No source recognises it, or it is a database that another program has locked.
     """
     log = recognise(path)
     if isinstance(log, Problem):
@@ -83,7 +83,7 @@ def log_at(path: str) -> Log:
 
 
 def _elsewhere(target: str, env: Env) -> dict[str, Log]:
-    """The sessions of other agents whose ids may be meant; of several logs of one session the first."""
+    """Return matching sessions of other agents with their logs; of several logs of one session the first."""
     named: dict[str, Log] = {}
     for item in discover(env, [source for source in all_sources() if source.id != "native"]):
         if isinstance(item, Log):
@@ -94,7 +94,7 @@ def _elsewhere(target: str, env: Env) -> dict[str, Log]:
 
 
 def matching(target: str, ids: Iterable[str]) -> list[str]:
-    """The ids that a text names: whole, by the beginning, or by the end; ids of one day begin alike."""
+    """Return the ids that a text matches: whole, at the beginning, or at the end, since ids of one day begin alike."""
     known = list(ids)
     if target in known:
         return [target]
@@ -131,7 +131,7 @@ def resolve_session(target: str, directory: str | None) -> str:
 
 
 def _some(folder: str) -> str:
-    """Some logs of a folder, for who named the folder."""
+    """Return a hint with some logs of a folder."""
     paths = sorted(path for path in list_logs(folder) if not isinstance(path, Problem))
     more = f" and {len(paths) - _SOME:,} more" if len(paths) > _SOME else ""
     return f": {', '.join(paths[:_SOME])}{more}" if paths else "; no session of ours is in it"

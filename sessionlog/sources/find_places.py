@@ -1,4 +1,4 @@
-"""Places: where an agent's logs may be, written as templates and expanded by an environment.
+"""Places: templates of the paths where an agent's logs may be, expanded by an environment.
 
 `~` is the home folder, `$NAME` a variable, `*` any characters within one folder's names. `$XDG_DATA_HOME`,
 `$XDG_CONFIG_HOME` and `$XDG_STATE_HOME` have their platform's default; a template with another variable that is not
@@ -27,14 +27,14 @@ _XDG: Mapping[str, Callable[[Env], str]] = {
 
 
 class Place(Struct, frozen=True):
-    """A place that can be named in several ways.
+    """A place with alternative templates.
 
     Attributes:
         templates: In order of preference: the first whose variables are set is used, and the others are not.
         below: Folders or files below it; "" is the place itself. One with a variable that is not set is left out; a
-            root that is named like one is that folder itself.
+            root whose own name is one of them is taken as that folder.
         is_list: The variable may hold several folders, with commas between them.
-        unless: A variable: where it is set, this is no place.
+        unless: A variable: if it is set, the place is left out.
     """
 
     templates: tuple[str, ...]
@@ -44,17 +44,17 @@ class Place(Struct, frozen=True):
 
 
 def first_of(*templates: str, below: Sequence[str] = ("",), is_list: bool = False, unless: str = "") -> Place:
-    """Return a place of which the first template counts whose variables are set."""
+    """Return a place that uses the first template whose variables are set."""
     return Place(templates, tuple(below), is_list, unless)
 
 
 def expand_places(env: Env, places: Iterable[Place | str]) -> list[str]:
-    """Return the places in order, each once, existing or not; of those with a `*` only what exists."""
+    """Return the paths of places in order, each once; those with a `*` only if they exist."""
     return list(dict.fromkeys(path for pattern in _patterns(env, places) for path in _matches(pattern)))
 
 
 def watched_prefixes(env: Env, places: Iterable[Place | str]) -> Iterator[tuple[str, str]]:
-    """Yield (folder, beginning of a name) for what is found by a `*`: other names there make other places."""
+    """Yield (folder, prefix of a name) for each `*`: new names there are new places."""
     for pattern in _patterns(env, places):
         parts = pattern.split(os.sep)
         for number, part in enumerate(parts):
@@ -87,7 +87,7 @@ def _roots(env: Env, place: Place) -> list[str]:
 
 
 def _fill(env: Env, template: str) -> str:
-    """A template with its variables; "" if one of them is not set."""
+    """Expand the variables of a template; "" if one of them is not set."""
     for variable in _VARIABLE.findall(template):
         value = _XDG[variable](env) if variable in _XDG else env.get(variable, "").strip()
         if not value:
@@ -97,7 +97,7 @@ def _fill(env: Env, template: str) -> str:
 
 
 def _matches(pattern: str) -> Iterator[str]:
-    """The paths that a pattern stands for; one without a `*` stands for itself."""
+    """Yield the paths that match a pattern; a pattern without a `*` yields itself."""
     before, star, _ = pattern.partition("*")
     if not star:
         yield pattern

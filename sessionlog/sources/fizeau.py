@@ -1,7 +1,7 @@
 """fizeau: the logs of the Go original, which speak a dialect of the native format (see `fizeau_dialect`).
 
-Where: `.fizeau/sessions/*.jsonl` under a work folder; the one of the folder we are in (`$PWD`) is looked at, others are
-given by path. Shape and reading: as native; each log's session.start shows which dialect it has. Versions seen: from
+Where: `.fizeau/sessions/*.jsonl` under a work folder; only the working folder's (`$PWD`) are found, others are given by
+path. Shape and reading: as native; each log's session.start shows which dialect it has. Versions seen: from
 before v0.11, with an integer `tool_calls` and `timestamp` instead of `ts`, and after it.
 """
 
@@ -18,7 +18,7 @@ from sessionlog.sources.protocol import Env
 
 
 def locate(env: Env) -> Iterator[str]:
-    """The sessions of the folder that the shell is in."""
+    """Yield the sessions' folder of the shell's working folder."""
     here = env.get("PWD", "")
     if os.path.isabs(here):
         yield os.path.join(here, ".fizeau", "sessions")

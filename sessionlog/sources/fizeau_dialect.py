@@ -3,8 +3,8 @@
 Where: `.fizeau/sessions/*.jsonl` under a work folder. Shape: the native envelope. Traps:
 
 - `input` includes cached tokens for OpenAI-style providers and excludes them for Anthropic-style ones. The log does not
-  say which; the rule below was checked on 61 Claude sessions (all but one have cache_read > input) and on all Codex and
-  vLLM sessions (none has).
+  show which; the rule below was checked on 61 Claude sessions (all but one have cache_read > input) and on all Codex
+  and vLLM sessions (none has).
 - A response's `cost_usd` of 0 means unknown where `attempt.cost.source` is that.
 - Harness runs (claude, codex) have an empty provider; `resolved_harness` is who ran.
 - Failed calls are llm.response events with only `error` and `latency_ms`.
@@ -22,13 +22,13 @@ ID = "fizeau"
 
 
 def is_native(start: Any) -> bool:
-    """Whether a log is ours by its session.start's payload: token classes are disjoint."""
+    """Whether a session.start's payload is of sessionlog, whose token classes are disjoint."""
     version = start.get("v") if isinstance(start, Mapping) else getattr(start, "v", None)
     return type(version) is int and version >= 1
 
 
 def normalise_usage(usage: TokenUsage, *, harness: str, provider: str) -> TokenUsage:
-    """Make the classes disjoint: take cached tokens out of an inclusive `input` (never the cache writes)."""
+    """Make the classes disjoint: subtract cached tokens (never the cache writes) from an inclusive `input`."""
     if harness == "claude" or provider == "anthropic" or usage.cache_read > usage.input:
         return usage
     return usage.without_cached_input()

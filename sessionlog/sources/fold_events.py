@@ -1,9 +1,9 @@
 """fold_events: steps → events of the native types, so that replay, context and export read every agent alike.
 
-The numbers are not counted here: the log is scanned first, and each response gets the record that the scan made of it.
-So a report and a replay cannot disagree. What is decided here is the order: an answer is complete when the next one, a
-prompt or a compaction begins; then come its request with the messages that are new since the last one, the response,
-and the results of its tools. What sub-agents answer comes beside the conversation, with the name of the agent.
+This fold counts no tokens: the log is scanned first, and each response gets the record of that scan, so that a report
+and a replay cannot disagree. It decides the order: an answer is complete when the next one, a prompt or a compaction
+begins; then its request (with the messages that are new since the last one), the response, and the results of its tools
+are yielded. Answers of sub-agents are outside the conversation and have the name of the agent.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from sessionlog.sources.steps import (
 )
 
 _MS = 1_000_000
-_MOST_KNOWN = 100_000  # records that are remembered, of which each takes a kilobyte at most
-_SHORT = 60  # an output of one line is its own error text; a longer one is not repeated
+_MOST_KNOWN = 100_000  # records in memory, of at most a kilobyte each
+_SHORT = 60  # a short output of one line is also the error's text; a longer one is not repeated there
 
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call whose result may be still to come."""
+    """A tool call, with or without its result."""
 
     key: str
     id: str
@@ -53,7 +53,7 @@ class _Call:
 
     @property
     def arguments(self) -> Any:
-        """What the tool was called with; a text that holds JSON is decoded."""
+        """The tool's arguments; a text that holds JSON is decoded."""
         given = read_json(self.input) if isinstance(self.input, Raw) else self.input
         decoded = read_json(given) if isinstance(given, str) and given.startswith("{") else given
         return given if decoded is None else decoded
@@ -92,9 +92,9 @@ class _Answer:
 
 
 class _Records:
-    """What responses were counted as, by key, until the response comes by: each counts once.
+    """The records of a scan by key, each of which belongs to one response.
 
-    Of a large log that is scanned as it is read, only the latest are remembered.
+    Of a large log that is scanned as it is read, only the latest are kept.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class _Records:
         self._taken: dict[str, None] = {}
 
     def add(self, record: Record) -> None:
-        """Remember a record; of several with one key the greatest, of equal ones the first."""
+        """Add a record; of several with one key the greatest is kept, of equal ones the first."""
         known = self._waiting.get(record.key)
         if record.key in self._taken or (known is not None and _weight(known) >= _weight(record)):
             return
@@ -117,7 +117,7 @@ class _Records:
                     del self._waiting[key]
 
     def take(self, key: str) -> Record | None:
-        """Return a record, once; None if there is none, or if it is a copy and counts as its original does."""
+        """Remove and return a record; None if there is none, or if it is a copy of a response that counts itself."""
         record = self._waiting.pop(key, None)
         if record is None:
             return None
@@ -127,7 +127,7 @@ class _Records:
         return None if is_copy else record
 
     def sums(self) -> list[Record]:
-        """Return the sums among those that no response has come for."""
+        """Return the records of sums that no response has taken."""
         return [
             record
             for record in self._waiting.values()
@@ -151,7 +151,7 @@ class EventFold:
     """Makes the events of one session.
 
     Attributes:
-        place: A name of the row whose steps come next, as the scan had it.
+        place: The name of the row that the next steps come from; it is the key of a response without one, as in a scan.
     """
 
     def __init__(
@@ -165,10 +165,10 @@ class EventFold:
         """Begin.
 
         Args:
-            sessions: What a scan of the log gave.
+            sessions: The result of a scan of the log.
             own_id: The session that steps belong to before a `Session` step names one.
             only: The session whose steps make events; None = all of the log's.
-            facts: What a scan that is still going on has found of the session; its records are given to `know`.
+            facts: Returns the session as far as a running scan has read it; its records are passed to `know`.
         """
         self.place, self._only = "", only
         wanted = only or own_id
@@ -195,12 +195,12 @@ class EventFold:
         self._prompts = SentPrompts()
 
     def know(self, records: Iterable[Record]) -> None:
-        """Learn what more responses were counted."""
+        """Add records of a running scan."""
         for record in records:
             self._records.add(record)
 
     def take(self, step: Step) -> Iterator[Event]:
-        """Yield what a step completes."""
+        """Add a step; yield the events that it completes."""
         if isinstance(step, Session):
             self._enter(step)
             return
@@ -296,7 +296,7 @@ class EventFold:
         answer.time_ns = step.time or answer.time_ns
 
     def _complete(self) -> Iterator[Event]:
-        """Yield the open answer, the results that came meanwhile, and what sub-agents did."""
+        """Yield the events of the open answer, of its results, and of sub-agents meanwhile."""
         answer, self._main = self._main, _Answer()
         if answer.counted and answer.key:  # of one without a key only the calls are new
             yield from self._answered(answer)
@@ -357,7 +357,7 @@ class EventFold:
         return {name: value for name, value in attempt.items() if value} or None
 
     def _begun(self, answer: _Answer) -> Iterator[Event]:
-        """An answer that was never counted: it was cut off, or its log is older than the counts."""
+        """Yield an answer without token counts: it was cut off, or the log's version does not write counts."""
         yield from self._start(answer.part_ns)
         if self._new:
             yield self._request(answer.part_ns, "")
@@ -376,7 +376,7 @@ class EventFold:
         self._add(answer, step)
 
     def take_beside(self, log: str, step: Step) -> None:
-        """Take a step of a sub-agent's own log: it comes beside the conversation."""
+        """Add a step of a sub-agent's own log, which is outside the conversation."""
         if isinstance(step, Session):
             self._agents[log] = step.agent or self._agents.get(log, MAIN)
             return
@@ -399,7 +399,7 @@ class EventFold:
         self._calls.update((call.key, call) for call in calls)
 
     def _result(self, step: ToolResult, agent: str = "") -> Event:
-        """tool.call: a call and its result, which the next request sends."""
+        """Return a tool.call event of a call and its result, which the next request sends."""
         call = self._calls.pop(step.key, None) or _Call(step.key, step.key, step.tool or UNKNOWN, None, None)
         duration_ms, called_ns = step.duration_ms, call.time_ns
         if duration_ms is None and called_ns is not None and step.time is not None and step.time >= called_ns:
@@ -417,7 +417,7 @@ class EventFold:
         return self._event("tool.call", step.time, data)
 
     def _request(self, time_ns: int | None, model: str, sent: Mapping[str, Any] | None = None) -> Event:
-        """llm.request: the messages that are new in the conversation; `sent` is the whole prompt, where it is known."""
+        """Return an llm.request event with the new messages; `sent` is the whole prompt, if it is known."""
         asked = {"model": model or None, "messages": self._new, "earlier_messages": self._earlier or None, "sent": sent}
         request = self._event("llm.request", self._asked_ns if self._asked_ns is not None else time_ns, asked)
         self._earlier += len(self._new)
@@ -425,7 +425,7 @@ class EventFold:
         return request
 
     def _start(self, time_ns: int | None) -> Iterator[Event]:
-        """session.start, before the first other event; `v` means that token classes are disjoint."""
+        """Yield session.start before the first other event; its `v` means that token classes are disjoint."""
         if self._seq:
             return
         scanned, context = self._facts(), self._context
@@ -456,7 +456,7 @@ class EventFold:
         return event
 
     def end(self) -> Iterator[Event]:
-        """Yield what is still open, and the end where the log holds one."""
+        """Yield the open answers, and session.end if the log has one."""
         yield from self._complete()
         if any(message["role"] == "user" for message in self._new):  # nothing answers the user's last words
             yield from self._start(self._asked_ns)
@@ -470,7 +470,7 @@ class EventFold:
             yield self._event("session.end", scanned.last_ns, data)
 
     def _totals(self) -> dict[str, Any]:
-        """What the session used in all, where its log sums it up beyond the responses."""
+        """The session's total usage, if its log has sums beyond the responses."""
         sums = [record for record in self._records.sums() if record.usage]
         if not sums:
             return {}

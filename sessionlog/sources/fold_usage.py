@@ -1,11 +1,11 @@
 """fold_usage: steps → records, tool calls and session facts, in one pass and in small memory.
 
-What is complete is held in memory while it is little, and in a temporary file (see `spool`) from there on.
+Complete records and calls are kept in memory up to a limit, and beyond it in a temporary file (see `spool`).
 
-The fold keeps open what later rows may add to: the last few responses (a response may be logged in several rows), the
-tool calls that wait for their results, and each thread's unfinished answer. All of that is `FoldState`, a Struct: its
-encoding is where a later scan of the same log goes on. A response that is added to after it was given is given again
-under its key, and the ledger keeps the greater one.
+The fold keeps open what later rows may extend: the last few responses (a response may be logged in several rows), the
+tool calls without a result, and each thread's unfinished answer. All of that is `FoldState`, a Struct, whose encoding
+lets a later scan of the same log resume. A response that is extended after it was returned is returned again under its
+key, and the ledger keeps the greater one.
 
 When was a request answered? Agents log the parts of an answer (texts, tool calls) before or after its token counts, and
 the counts often only after the tools have run. So an answer begins with its first part, ends with its last one, and its
@@ -65,7 +65,7 @@ _KEPT_CALLS = 64
 _KEPT_SESSIONS = 16
 _HELD = 16_384  # records and tool calls in memory
 _HELD_SESSIONS = 2_048
-_HELD_LAST = 256  # of these the last stay
+_HELD_LAST = 256  # how many of them stay in memory when the others are spooled
 _MAX_NAMED = 100
 _NOTHING = TokenUsage()
 
@@ -78,14 +78,14 @@ class Thread(Struct):
     """One conversation of a session, as far as it has been read.
 
     Attributes:
-        agent: Who speaks.
-        asked_ns: What the next answer answers.
-        begun_ns: What the open answer answers.
-        part_ns: The last part of the open answer.
+        agent: `main`, or the kind of sub-agent.
+        asked_ns: The time of what the next answer answers.
+        begun_ns: The time of what the open answer answers.
+        part_ns: The time of the last part of the open answer.
         is_answering: An answer is open.
-        key: The response that was counted for it; "" while there is none.
-        responses: How many there were.
-        used: What they used, and what sums held beyond them, by model; under "" for all models.
+        key: Its response; "" while there is none.
+        responses: The number of responses.
+        used: Tokens of responses and of the remainders of sums, by model; under "" for all models.
     """
 
     agent: str = MAIN
@@ -99,7 +99,7 @@ class Thread(Struct):
 
 
 class SessionState(Struct):
-    """What is known of one session."""
+    """One session, as far as it has been read."""
 
     id: str
     place: str = ""
@@ -131,16 +131,16 @@ class SessionState(Struct):
 
 
 class OpenResponse(Struct):
-    """A response that later rows may still add to.
+    """A response that later rows may still extend.
 
     Attributes:
         record: Its record so far.
-        session: Whose it is.
-        thread: Which conversation's.
-        asked_ns: What it answers.
-        ended_ns: Its last part.
+        session: The id of its session.
+        thread: The name of its thread.
+        asked_ns: The time of what it answers.
+        ended_ns: The time of its last part.
         finish: Why it stopped, if that is known.
-        given: This scan gives it; else an earlier one has.
+        given: This scan returns it; otherwise an earlier one has.
     """
 
     record: Record
@@ -153,7 +153,7 @@ class OpenResponse(Struct):
 
 
 class FoldState(Struct):
-    """All that a later scan needs to go on with a log."""
+    """All that a later scan needs to resume."""
 
     current: str = ""
     thread: str = ""
@@ -162,14 +162,14 @@ class FoldState(Struct):
 
 
 class Findings:
-    """The damage met in one log: all of it as a number, the first by name. Notes (`info`) are left out."""
+    """The problems of one log: all are counted, the first are kept. Notes (severity `info`) are left out."""
 
     def __init__(self) -> None:
         self._count = 0
         self._named: list[Problem] = []
 
     def note(self, problem: Problem) -> None:
-        """Count a piece of damage, and keep it if it is among the first."""
+        """Count a problem, and keep it if it is among the first."""
         if problem.severity == "info":
             return
         self._count += 1
@@ -178,7 +178,7 @@ class Findings:
 
     @property
     def problems(self) -> Problems:
-        """What was noted."""
+        """The problems noted so far."""
         return Problems(count=self._count, first=tuple(self._named))
 
 
@@ -186,10 +186,10 @@ class UsageFold:
     """Folds the steps of one log.
 
     Attributes:
-        take: Type of a step → the function that takes one.
-        findings: What is wrong with the log.
+        take: Type of a step → the function that adds one.
+        findings: The problems of the log.
         limits: The latest report on each rate limit, by name.
-        is_provisional: A session without a response was given, so the log has to be read whole once it has grown.
+        is_provisional: A session without a response was returned, so the log has to be read whole once it has grown.
     """
 
     def __init__(
@@ -203,16 +203,16 @@ class UsageFold:
         has_totals: bool = False,
         state: FoldState | None = None,
     ) -> None:
-        """Begin, or go on from the state of an earlier scan.
+        """Start, or resume from the state of an earlier scan.
 
         Args:
             source: The source's id.
             path: The log.
             session_id: The session that steps belong to before a `Session` step names one.
-            place: Where the row that is read now stands: (a name of the row that no other has, line, byte offset).
+            place: Returns the place of the present row: (a unique name of the row, line, byte offset).
             harness: The agent program's name, for sessions that do not name one.
             has_totals: The source yields `Totals`, so what responses use is summed up.
-            state: What `state` gave.
+            state: The value that `state` returned.
         """
         self._source, self._path, self._own_id, self._place = source, path, session_id, place
         self._harness, self._has_totals = harness or source, has_totals
@@ -251,7 +251,7 @@ class UsageFold:
         }
 
     def state(self) -> FoldState:
-        """Return what a later scan needs to go on."""
+        """Return the state from which a later scan resumes."""
         for session in self._sessions.values():
             if len(session.calls) > _KEPT_CALLS:
                 session.calls = dict(list(session.calls.items())[-_KEPT_CALLS:])
@@ -264,7 +264,7 @@ class UsageFold:
 
     @property
     def session_now(self) -> SessionState:
-        """The session that steps belong to now."""
+        """The session of the next steps."""
         if self._session is None:
             self._session = self._open_session(self._own_id)
         return self._session
@@ -281,7 +281,7 @@ class UsageFold:
         return known
 
     def _put_aside(self) -> None:
-        """Move what is complete into the spool; where that cannot be, it stays in memory."""
+        """Move complete items into the spool; if that fails, they stay in memory."""
         waiting = {session.id: session.calls for session in self._sessions.values() if session.calls}
         for calls in waiting.values():
             for key in list(calls)[:-_KEPT_CALLS]:
@@ -308,7 +308,7 @@ class UsageFold:
         self._most_held = self._held + _HELD
 
     def _put_sessions_aside(self) -> None:
-        """Move the sessions into the spool that nothing is open in, but for the last ones."""
+        """Move sessions without anything open into the spool, except the last ones."""
         busy = {self._session.id if self._session else "", *(session_id for session_id, _, _ in self._open)}
         idle = [one for one in self._sessions.values() if one.id not in busy][:-_HELD_LAST]
         try:
@@ -328,7 +328,7 @@ class UsageFold:
         return known
 
     def _touch(self, time_ns: int | None) -> SessionState:
-        """Account for a time: the session's span, and how long it was active."""
+        """Extend the session's span and active time up to a time."""
         session = self._session
         if session is None:
             session = self.session_now
@@ -410,7 +410,7 @@ class UsageFold:
         self._begin_answer(self._touch(step.time), step.time)
 
     def _open_answer(self, session: SessionState, key: str = "") -> Thread:
-        """Return the thread with an open answer: the one before has ended where the counts of another one come."""
+        """Return the thread with an open answer; counts of another response end the answer before."""
         thread = self._thread(session)
         if not thread.is_answering or (key and thread.key and thread.key != key):
             thread.is_answering, thread.begun_ns, thread.part_ns, thread.key = True, thread.asked_ns, None, ""
@@ -584,7 +584,7 @@ class UsageFold:
         self._tools.setdefault(session.id, {})[step.key] = known
 
     def _totals(self, step: Totals) -> None:
-        """Give what the session's own sum holds beyond its responses, and beyond earlier sums."""
+        """Make a record of what the session's own sum holds beyond its responses and earlier sums."""
         session = self._touch(step.time)
         if step.tokens is not None:
             for issue in step.tokens.issues:
@@ -649,7 +649,7 @@ class UsageFold:
         self.findings.note(Problem(path=self._path, line=line, offset=offset, kind="bad_number", detail=step.detail))
 
     def drain(self) -> list[Record]:
-        """Return the records that were given since this was last asked, and forget them and all tool calls."""
+        """Return the records made since the last call, and drop them and all tool calls."""
         if not self._records:
             return []
         records = [record for given in self._records.values() for record in given]
@@ -660,30 +660,30 @@ class UsageFold:
         return records
 
     def is_open(self, key: str) -> bool:
-        """Whether a response may get more rows; it has not been given yet."""
+        """Whether a response may still get more rows; it is not returned before."""
         return any(one.record.key == key for one in self._open.values())
 
     def close_open(self) -> None:
-        """Give all responses that are open."""
+        """Close all open responses."""
         while self._open:
             self._close(self._open.pop(next(iter(self._open))))
 
     def facts(self) -> ScannedSession | None:
-        """Return what is known of the log's own session, else of the first one, up to now; without its records."""
+        """Return the facts, up to now, of the log's own session, else of the first one; without records."""
         session = self._sessions.get(self._own_id) or next(iter(self._sessions.values()), None)
         return None if session is None else self._scanned(session, lambda scanned, _: scanned)
 
     def give_last_again(self) -> int:
-        """Give the last response of an earlier scan once more; return how many records that are."""
+        """Add the last response of an earlier scan to the records again; return how many records that are."""
         last = list(self._open.values())[-1:]
         for known in last:
             known.given = True
         return len(last)
 
     def finish(self, complete: Complete) -> Sequence[ScannedSession]:
-        """Return the sessions, the log's own first; to be called once, at the end.
+        """Return the sessions, the log's own first; call it once, at the end.
 
-        `complete` is given each session, and the milliseconds that it was active after its last record.
+        `complete` gets each session, and the milliseconds that it was active after its last record.
         """
         self.close_open()
         put: Sequence[SessionState] = ()
@@ -701,7 +701,7 @@ class UsageFold:
         return tuple(self._scanned(one, complete) for one in held)
 
     def _items(self, session_id: str, kind: str, held: Sequence[Any], type_: type[Any]) -> Sequence[Any]:
-        """All that was given of a session: what was put aside, and what is still held."""
+        """Return all items of a session, from the spool and from memory."""
         if self._spool is None:
             return tuple(held)
         put = self._spool.items(session_id, kind, type_)
@@ -741,12 +741,12 @@ class UsageFold:
 
 
 def _is_unanswered(session: SessionState) -> bool:
-    """Whether nothing has answered a session yet."""
+    """Whether a session has no response yet."""
     return bool(session.turns) and not (session.responses or session.totals or session.is_subagent_log)
 
 
 def _of_unanswered(session: SessionState) -> Record:
-    """Return an empty record, by which a session that nothing has answered yet is listed; it counts nowhere."""
+    """Return an empty record, which lists a session without responses and adds nothing to any sum."""
     return Record(
         time_ns=session.start_ns, provider=session.provider, model=session.model, response_model=None,
         usage=_NOTHING, cost_nano=None, requests=0, granularity="session", priced=False,

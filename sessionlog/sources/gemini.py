@@ -180,7 +180,7 @@ def _rows(path: str) -> Iterator[Row | Problem]:
 
 
 def _document(path: str) -> Iterator[Any]:
-    """The object of a JSON file, and what is wrong with it."""
+    """Yield the object of a JSON file, and its problems."""
     content = read_whole(path)
     if isinstance(content, Problem):
         yield content
@@ -194,7 +194,7 @@ def _document(path: str) -> Iterator[Any]:
 
 
 def _mend(data: bytes) -> tuple[Any, str]:
-    """Return what is whole in damaged JSON: an object, or the header and the first messages of a torn chat."""
+    """Return the intact part of damaged JSON (an object, or header and first messages of a torn chat), and an error."""
     whole = next((item[0] for item in find_objects(data) if not isinstance(item, LineProblem)), None)
     torn = _MESSAGES.search(data)
     if whole is not None or torn is None:
@@ -211,7 +211,7 @@ def _mend(data: bytes) -> tuple[Any, str]:
 
 
 def _apply(row: Row, header: Row, messages: dict[str, Row], *, is_history: bool = False) -> None:
-    """Add the facts and messages of a header or an update to what is known."""
+    """Add the facts and messages of a header or an update to `header` and `messages`."""
     for fact in _FACTS:
         if getattr(header, fact) is None:
             setattr(header, fact, getattr(row, fact))
@@ -222,7 +222,7 @@ def _apply(row: Row, header: Row, messages: dict[str, Row], *, is_history: bool 
 
 
 def _add(row: Row, messages: dict[str, Row], *, is_history: bool = False) -> None:
-    """Add a message to what is known of it; what the history repeats may have been cut since."""
+    """Merge a message into its earlier rows; the history's copy of it may be truncated."""
     row.id = name(row.id) or f"#{len(messages)}"
     row.tool_calls = {text(call, "id") or str(number): call for number, call in enumerate(objects(row.tool_calls))}
     known = messages.setdefault(row.id, row)

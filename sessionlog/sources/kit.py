@@ -1,7 +1,7 @@
-"""The kit: what a source is made of, and the drivers that turn its description into scans, events and lists of logs.
+"""The kit: makes a `Source` from its description, with the drivers for scans, events and lists of logs.
 
-A source is one file. It describes where the logs are (`places`, `logs`), how a row looks (`rows`, a Struct), and what a
-row means (`steps`); `source` makes a `Source` of it. Everything else is here and in the two folds, once for all agents.
+A source is one file. It describes where the logs are (`places`, `logs`), the shape of a row (`rows`, a Struct), and
+what a row means (`steps`). All else is here and in the two folds, once for all agents.
 """
 
 from __future__ import annotations
@@ -160,11 +160,11 @@ LONG = 16 << 20
 """Bytes of a log from which it is scanned as it is read, so that its first event does not wait for its end."""
 
 LOOK_AHEAD = 4 << 20
-"""Bytes that the scan is ahead: so far behind it a response may get more rows."""
+"""Bytes that the scan is ahead of the events, in which a response may get more rows."""
 
 
 SUB_AGENT = "sub-agent"
-"""A sub-agent whose kind no log names."""
+"""The agent's name for a sub-agent whose kind is not logged."""
 
 _SUFFIX = re.compile(r"\.[a-z]+(\.gz|\.zst)?\Z")
 _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
@@ -197,7 +197,7 @@ def read_head(path: str) -> bytes:
 
 
 def read_sidecar(path: str) -> bytes:
-    """Return a small file beside a log; nothing when it is missing or cannot be read."""
+    """Return the bytes of a small sidecar; none if it is missing or cannot be read."""
     try:
         return files.read_small(path, _LARGEST_SIDECAR) or b""
     except (LogNotReadable, OSError, ValueError):
@@ -205,12 +205,12 @@ def read_sidecar(path: str) -> bytes:
 
 
 def read_object(path: str) -> Json:
-    """Return the JSON object in a small file beside a log; an empty one when it is missing or cannot be read."""
+    """Return the JSON object in a small sidecar; an empty one if it is missing or cannot be read."""
     return mapping(read_json(read_sidecar(path)))
 
 
 def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
-    """Return (the JSON object that a text or bytes hold, by type; "") or (None, what is wrong with it)."""
+    """Decode the JSON object in a text or bytes by type; return (object, "") or (None, the error)."""
     try:
         if isinstance(value, str | bytes) and len(value) > LARGE:
             flaw = too_large(value if isinstance(value, bytes) else value.encode("utf-8", "replace"))
@@ -228,7 +228,7 @@ def decode_object(typed: Typed[T], value: Any) -> tuple[T | None, str]:
 
 
 def read_document(path: str) -> dict[str, Any] | Problem:
-    """Return the JSON object that a log is as a whole, or what is wrong with it.
+    """Return the JSON object of a log that is one document, or its problem.
 
     Raises:
         LogNotReadable: It cannot be opened.
@@ -241,7 +241,7 @@ def read_document(path: str) -> dict[str, Any] | Problem:
 
 
 def read_whole(path: str) -> bytes | Problem:
-    """Return the bytes of a log that is one JSON document, or that it would take too much memory to decode.
+    """Return the bytes of a log that is one JSON document, or a problem if decoding it would take too much memory.
 
     Raises:
         LogNotReadable: It cannot be opened.
@@ -258,7 +258,7 @@ def read_whole(path: str) -> bytes | Problem:
 
 
 class Lines(Protocol):
-    """How far a log has been read: lines, and the byte offset behind the last of them."""
+    """How far a log has been read: lines, and the byte offset after the last of them."""
 
     @property
     def line(self) -> int: ...
@@ -267,7 +267,7 @@ class Lines(Protocol):
 
 
 class Reading(Protocol[R_co]):
-    """A log that is open; `lines` is asked only where a scan can go on."""
+    """An open log; `lines` is needed only if scans can be resumed."""
 
     @property
     def lines(self) -> Lines: ...
@@ -294,7 +294,7 @@ class _LineReading(Generic[R]):
         return self._typed.last(self.lines)
 
     def place(self) -> tuple[str, int, int]:
-        """Where the row that is read stands: (a name of its own, line, byte offset)."""
+        """The place of the present row: (a unique name, line, byte offset)."""
         return self.lines.line_key, self.lines.line, self.lines.start
 
     def close(self) -> None:
@@ -322,7 +322,7 @@ class _WholeReading(Generic[R]):
         return iter(())
 
     def place(self) -> tuple[str, int, int]:
-        """Where the row stands: a row may have an attribute `line`."""
+        """The place of the present row, which may have an attribute `line`."""
         return f"{os.path.basename(self._path)}@{self._number}", getattr(self._row, "line", 0), 0
 
     def close(self) -> None:
@@ -333,9 +333,9 @@ class LogFormat(Struct, Generic[R], frozen=True):
     """How the rows of a log are read; mostly made by `json_lines` or `whole_log`.
 
     Attributes:
-        open: (path, where to go on) → the log, open.
-        can_resume: A scan can go on where an earlier one has ended.
-        of_session: Session id → how the rows of that session alone are read; None = all of the log is.
+        open: (path, where to resume or None) → the open log.
+        can_resume: A scan can resume where an earlier one has ended.
+        of_session: Session id → the format that reads only the rows of that session; None = all rows are read.
     """
 
     open: Callable[[str, Resume | None], Reading[R]]
@@ -344,7 +344,7 @@ class LogFormat(Struct, Generic[R], frozen=True):
 
 
 def json_lines(row: type[R], *, row_start: bytes = b"", can_resume: bool = True) -> LogFormat[R]:
-    """Describe a JSONL log by the Struct of its rows; `row_start` begins each row, to find those behind torn ones."""
+    """Describe a JSONL log by the Struct of its rows; `row_start` begins each row, to find rows after torn ones."""
     typed = TypedRows(row, row_start=row_start)
     return LogFormat(lambda path, resume: _LineReading(typed, path, resume), can_resume)
 
@@ -353,7 +353,7 @@ def whole_log(
     read: Callable[[str], Iterable[R | Problem]],
     read_session: Callable[[str, str], Iterable[R | Problem]] | None = None,
 ) -> LogFormat[R]:
-    """Describe any other log (a database, a JSON document) by a function that yields its rows, from their beginning.
+    """Describe any other log (a database, a JSON document) by a function that yields all its rows.
 
     Where a log holds many sessions, `read_session` may yield the rows of one alone, given its id; then every response
     has to have a key, since the numbers of rows differ.
@@ -410,42 +410,42 @@ def source(
 
     Args:
         id: Its id in reports.
-        title: Its name for people.
+        title: Its full name.
         places: Where its logs are (`find_places`), in order of preference.
         logs: The names of log files: patterns (`*.jsonl` includes packed ones), or a function of the name.
         rows: How a log's rows are read: `json_lines(Row)`, or `whole_log(function)`.
         steps: (row, state) → what the row means. The only place that knows the format. Never raises for bad data.
-        state: path → what `steps` remembers from row to row, at the log's beginning; None = `state_type()`.
+        state: path → the state that `steps` keeps from row to row, at the log's beginning; None = `state_type()`.
         state_type: The type of that, a Struct.
         finish: state → what the end of the log means.
         complete: (session, state, milliseconds of activity after its last record, whether the log was read from its
             start) → the session, with what is known only at the end of the log.
-        basis: state → what the records given so far rest on. A scan that goes on and finds another basis reads the log
-            from its start; None if a later scan cannot go on from here.
-        gives_last_again: `complete` changes the last record by what came after it, so a scan that goes on gives it
-            again, in place of the one before.
+        basis: state → a value that the records so far depend on. A resumed scan that ends with another value reads the
+            log from its start; None if a later scan cannot resume here.
+        gives_last_again: `complete` changes the last record by what came after it, so a resumed scan returns it again,
+            in place of the earlier one.
         full_rows: How the rows are read for replay, context and export, with what reports do not need (`PromptPart`,
-            `SentRequest`); None = as `rows`. `steps` takes both.
+            `SentRequest`); None = as `rows`. `steps` gets both.
         is_row: Whether a decoded object is a row of this agent; its logs are recognised by their first rows.
         recognises: (path, first bytes) → whether this is one of its logs; in place of `is_row`.
         list_logs: A place → its logs; in place of `logs`.
-        not_logs: A regular expression of what are no logs, searched in their paths below a place.
+        not_logs: A regular expression of files that are not logs, searched in their paths below a place.
         session_of: path → the session that steps belong to before a `Session` step names one.
-        subagent_of: path → what a sub-agent's log is called within its session; "" for a session's own log.
-        name_sessions: path → the sessions in a log, apart if there are several; None = the one of `session_of`, with
-            the name of `subagent_of` behind it.
-        is_apart: A log holds many sessions, each read by itself.
+        subagent_of: path → the name of a sub-agent's log within its session; "" for a session's own log.
+        name_sessions: path → the sessions in a log, read separately if there are several; None = the one of
+            `session_of`, followed by the name of `subagent_of`.
+        is_apart: A log holds many sessions, each read separately.
         harness: The agent program's name in reports; "" = the id.
         has_totals: `steps` yields `Totals`.
-        parser_version: Rises when a scan would give other numbers for the same bytes.
+        parser_version: To be raised when a scan gives other numbers for the same bytes, or the state's fields change.
         retention: env → how long logs are kept.
         sidecars: path → other files that a scan of this log reads.
         subagent_logs: path → the logs of its session's sub-agents: their answers are read with the session.
-        parent_of: path → whose conversation the log goes on with; None where the log is whole.
-        caveat: What its logs do not hold, for a person.
+        parent_of: path → the session whose conversation the log continues; None if the log holds all of it.
+        caveat: What its logs do not hold, for users.
 
     Raises:
-        TypeError: `state` without `state_type`, which a later scan decodes it by.
+        TypeError: `state` without `state_type`, by which a later scan decodes it.
     """
     if state is not None and state_type is NoState:
         raise TypeError(f"{id}: `state` needs `state_type`, the Struct that it returns: it is stored between scans")
@@ -501,7 +501,7 @@ def _name_matcher(logs: str | tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def head_rows(head: bytes) -> Iterator[Json]:
-    """Yield the objects in the first lines of a log, whatever else is in them."""
+    """Yield the JSON objects in the first lines of a log, without anything else in them."""
     for line in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         for item in find_objects(line):
             if not isinstance(item, LineProblem):
@@ -509,7 +509,7 @@ def head_rows(head: bytes) -> Iterator[Json]:
 
 
 def _recogniser(is_row: Callable[[Json], bool]) -> Callable[[str, bytes], bool]:
-    """Look for a row of the agent's among the first lines."""
+    """Return a function that searches the first lines for a row of the agent's."""
     return lambda _, head: any(map(is_row, head_rows(head)))
 
 
@@ -593,10 +593,10 @@ class _Driver(Struct, Generic[R], frozen=True):
     def read(self, path: str, session_id: str | None = None) -> Iterator[Event | Problem]:
         """Yield a session of a log as events; None = its first. Raises as `scan` does.
 
-        A log that is one session may hold rows of others (those that it was forked from): read by another's id it gives
-        those rows alone, else all of them.
+        A log of one session may hold rows of others (those that it was forked from): with another's id only these rows
+        are read, otherwise all.
         """
-        from heapq import merge  # noqa: PLC0415 - as below
+        from heapq import merge  # noqa: PLC0415 - only reading events needs it
 
         from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - 2 ms, which scans save
 
@@ -616,7 +616,7 @@ class _Driver(Struct, Generic[R], frozen=True):
         is_other = session_id is not None and session_id in known and session_id != own
         only = session_id if is_other or is_apart else None
         if self._rows.of_session is not None and session_id not in known and known:
-            only = known[0]  # a sub-agent's log has a name of its own and a session that is its parent's
+            only = known[0]  # a sub-agent's log has its own name, but its steps belong to its parent's session
         is_known = session_id is None or self._is_apart or session_id in {own, *known}
         if not is_known and session_id not in named:
             return
@@ -628,7 +628,7 @@ class _Driver(Struct, Generic[R], frozen=True):
         yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
 
     def _read_long(self, path: str) -> Iterator[Event | Problem]:
-        """Yield all of a long log as events: it is scanned as it is read, some megabytes ahead."""
+        """Yield all of a long log as events; a scan runs some megabytes ahead."""
         from heapq import merge  # noqa: PLC0415 - as in `read`
 
         from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - as in `read`
@@ -647,7 +647,7 @@ class _Driver(Struct, Generic[R], frozen=True):
         yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
 
     def _scanned_ahead(self, log: Reading[R], path: str, usage: UsageFold, fold: EventFold) -> Iterator[_TimedStep]:
-        """Yield the steps of a log as `_timed` does, when what they were counted as is known."""
+        """Yield the steps of a log as `_timed` does, each once its records are known to `fold`."""
         state = self._new_state(path)
         ahead: deque[tuple[int, _TimedStep]] = deque()  # (where its row ends, step)
         time_ns = 0
@@ -678,7 +678,7 @@ class _Driver(Struct, Generic[R], frozen=True):
             log.close()
 
     def _is_long(self, path: str) -> bool:
-        """Whether a log is read line by line, and too long to be scanned before its first event is shown."""
+        """Whether a log is read line by line, and too long to be scanned before its first event."""
         status = files.stat_path(path)
         if status is None or status.st_size <= (LONG // 16 if path.endswith(_ENDINGS) else LONG):
             return False

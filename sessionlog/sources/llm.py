@@ -316,7 +316,7 @@ def _name_sessions(path: str) -> Iterable[str]:
 
 
 def _recognises(path: str, head: bytes) -> bool:
-    """Ask the database itself: names in its first bytes may be anybody's words."""
+    """Whether the database has the tables; its first bytes may also contain such names as text."""
     tables = tables_of(path, head)
     return "_llm_migrations" in tables and any(table in tables for table, _, _ in _STORES)
 

@@ -61,7 +61,7 @@ from sessionlog.sources.spool import Lazily
 from sessionlog.sources.typed import MISFITS
 
 ID = "native"
-UNFINISHED = "unfinished"  # reports' own word for a session without an end that is not running any more
+UNFINISHED = "unfinished"  # the status in reports of a session without an end that is no longer running
 MAX_SCAN_LINE = 64 << 20
 
 _ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:', re.IGNORECASE)
@@ -72,11 +72,11 @@ _NOTHING = TokenUsage()
 _NEWLINE = 10
 _ENDLESS_MS = 1e15
 _DOUBTFUL = -1
-"""A cost of 0 that the Go original may mean as unknown: which dialect a log speaks may show after it."""
+"""A cost of 0, which in the Go original may mean unknown: the log's dialect may only be known later."""
 
 
 class Data(Struct, gc=False, omit_defaults=True):
-    """The payload of an event: of all types the fields that a scan needs."""
+    """The payload of an event: the fields of all types that a scan needs."""
 
     messages: list[Message] | None = None
     earlier_messages: Any = None
@@ -108,7 +108,7 @@ _NO_DATA = Data()
 
 
 class Row(Struct, gc=False):
-    """An event. One that has not all of these fields, spelled like this, is decoded as readers of events do."""
+    """An event. Lines without all of these fields, in this spelling, are decoded by the reader of events."""
 
     session_id: str
     seq: int
@@ -118,11 +118,11 @@ class Row(Struct, gc=False):
 
 
 _UNFINISHED = Row("", 0, "", "", None)
-"""Behind the event of a last line that has no newline: it may still become another one."""
+"""Follows the event of a last line without a newline, which may still become another event."""
 
 
 class _Reading:
-    """A log that is open. Lines that are not as our logger writes them go through the reader of events.
+    """An open log. Lines that differ from what `SessionLogger` writes are decoded by the reader of events.
 
     Attributes:
         line: How many lines have been read.
@@ -167,10 +167,10 @@ class _Reading:
                 yield item
             self.line, self.offset, self._nth = stream.line, stream.offset, 0
             is_line_start = stream.at_line_start
-            piece = b""  # a long one must not be held while the next one is read
+            piece = b""  # free a long piece before the next one is read
 
     def last(self) -> Iterator[Row | Problem]:
-        """Yield what the file ends with."""
+        """Yield the event of an unfinished last line, and problems of the file's end."""
         stream, rows = self._stream, 0
         stream.skip_decoded(self.line - stream.line, self.offset - stream.offset)
         self._start = self.offset
@@ -205,7 +205,7 @@ _ROW, _DATA = Typed(Row), Typed(Data)
 
 
 class End(Struct):
-    """A session.end, and which responses its totals speak of: those from `first` up to `until`."""
+    """A session.end; its totals cover the responses from `first` (inclusive) to `until` (exclusive)."""
 
     data: Data
     is_empty: bool
@@ -217,7 +217,7 @@ class End(Struct):
 
 
 class State(Struct, omit_defaults=True):
-    """What is known of a log from event to event.
+    """The state of a scan between events.
 
     Attributes:
         path: The log.
@@ -226,16 +226,16 @@ class State(Struct, omit_defaults=True):
         start_ns: Its time.
         first_ns: The first time in the log.
         last_ns: The last one.
-        told_ns: The last one that was worth a step.
+        step_ns: The last one for which a step was yielded.
         ends: Its ends.
-        is_ended: Nothing was done after the last of them.
-        is_closed: Nothing was done after a logger was closed without an end.
-        responses: How many there were.
+        is_ended: No activity came after the last of them.
+        is_closed: No activity came after a logger was closed without an end.
+        responses: The number of responses.
         has_price: One of them has a cost, or may be priced.
-        calls: How many tool calls there were.
+        calls: The number of tool calls.
         asked: The model of the last request.
         prompt: The user's first words.
-        error: Why the last call failed that did.
+        error: The error of the last failed call.
         is_rejected: A pin was rejected.
         is_unfinished: The log ends with an event without its newline.
         turns: The user's prompts.
@@ -247,7 +247,7 @@ class State(Struct, omit_defaults=True):
     start_ns: int | None = None
     first_ns: int | None = None
     last_ns: int | None = None
-    told_ns: int | None = None
+    step_ns: int | None = None
     ends: list[End] = []
     is_ended: bool = False
     is_closed: bool = False
@@ -268,27 +268,27 @@ class State(Struct, omit_defaults=True):
 
 
 def steps(row: Row, state: State) -> Iterable[Step]:
-    """What an event means; while the session is only active, one step in five minutes is enough."""
-    time_ns, before_ns, told_ns = parse_time(row.ts), state.last_ns, state.told_ns
+    """What an event means; of events that only show activity, one in five minutes yields a step."""
+    time_ns, before_ns, step_ns = parse_time(row.ts), state.last_ns, state.step_ns
     is_near = False
     if time_ns is not None:
-        if told_ns is None or before_ns is None:
+        if step_ns is None or before_ns is None:
             state.first_ns = time_ns
         else:
-            is_near = before_ns <= time_ns <= told_ns + ACTIVE_GAP_NS
+            is_near = before_ns <= time_ns <= step_ns + ACTIVE_GAP_NS
         state.last_ns = time_ns
     read = _EVENTS.get(row.type)
     found = read(row, row.data or _NO_DATA, state) if read is not None else ()
     if is_near and not found:
         return ()
-    state.told_ns = state.last_ns
+    state.step_ns = state.last_ns
     found = found or (At(time_ns),)
-    return found if is_near or before_ns == told_ns else (At(before_ns), *found)
+    return found if is_near or before_ns == step_ns else (At(before_ns), *found)
 
 
 def _finish(state: State) -> Iterable[Step]:
     """The last moment of activity."""
-    return () if state.last_ns == state.told_ns else (At(state.last_ns),)
+    return () if state.last_ns == state.step_ns else (At(state.last_ns),)
 
 
 def _start(row: Row, data: Data, state: State) -> tuple[Step, ...]:
@@ -311,7 +311,7 @@ def _stop(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG0
 
 
 def _kept(data: Data) -> Data:
-    """A payload without what may be long."""
+    """A payload without its long fields, to be kept in the state."""
     data.messages = data.prompt = data.output = data.usage = data.attempt = None
     return data
 
@@ -340,7 +340,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     state.has_price |= cost_nano is not None or not is_failed or bool(usage)
     response = Response(
         time=state.last_ns,
-        tokens=Tokens(usage, _complaints(row, *issues, issue)),
+        tokens=Tokens(usage, _issues_at(row, *issues, issue)),
         provider=name(attempt, "provider_system") or UNKNOWN,
         model=name(attempt, "requested_model") or state.asked or UNKNOWN,
         response_model=name(attempt, "response_model") or name(data.model),
@@ -379,7 +379,7 @@ def _end(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     kept = data if is_empty else _kept(data)
     state.ends.append(End(kept, is_empty, state.last_ns, total, cost_nano, first, state.responses))
     state.is_ended = True
-    return (At(state.last_ns), *map(BadNumber, _complaints(row, *issues, issue)))
+    return (At(state.last_ns), *map(BadNumber, _issues_at(row, *issues, issue)))
 
 
 _EVENTS: dict[str, Callable[[Row, Data, State], tuple[Step, ...]]] = {
@@ -393,18 +393,18 @@ _EVENTS: dict[str, Callable[[Row, Data, State], tuple[Step, ...]]] = {
 }
 
 
-def _complaints(row: Row, *issues: str | None) -> tuple[str, ...]:
+def _issues_at(row: Row, *issues: str | None) -> tuple[str, ...]:
     return tuple(f"{row.type} seq {row.seq}: {issue}" for issue in issues if issue)
 
 
 def read_milliseconds(value: Any) -> float | None:
-    """Return a logged time span; None for what cannot be one."""
+    """Return a logged duration in milliseconds; None for an invalid one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < _ENDLESS_MS else None
 
 
 def _basis(state: State) -> int | None:
-    """What the records rest on: how many ends there were; None where what comes may change some that stand."""
+    """What the records depend on: the number of ends; None where later events may change earlier records."""
     is_open = state.responses and not (state.ends and state.ends[-1].until == state.responses)
     is_ours = is_native(state.start) and state.begin_ns is not None and not state.path.endswith(_PACKED)
     is_certain = (state.has_price or not state.ends) and not (state.is_unfinished or state.is_closed)
@@ -412,7 +412,7 @@ def _basis(state: State) -> int | None:
 
 
 def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: bool) -> ScannedSession:
-    """Give a session its facts, and its records what is known only at its end."""
+    """Return a session with its facts, and its records with what is known only at the end of the log."""
     start, end = state.start or _NO_DATA, state.ends[-1].data if state.ends else _NO_DATA
     is_ours, is_ended = is_native(state.start), bool(state.ends) and state.is_ended
     status = name(end.status)
@@ -439,7 +439,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
 
 
 def _duration_ms(ends: list[End]) -> int | None:
-    """The sum of the durations that the runs logged; None when one of them logged none that is usable."""
+    """The sum of the durations that the runs logged; None if one of them logged no valid one."""
     durations = [int(read_milliseconds(end.data.duration_ms) or 0) for end in ends]
     return sum(durations) if all(durations) else None
 
@@ -454,7 +454,7 @@ def _is_counted(state: State) -> bool:
 
 
 class _Run:
-    """A run's end, and sums of its records: what the end adds to them depends on all of them."""
+    """A run's end, and sums of its records, on which the end's remainder depends."""
 
     def __init__(self, end: End) -> None:
         self.end = end
@@ -474,17 +474,17 @@ class _Run:
 
     @property
     def left(self) -> int:
-        """What the end's cost holds beyond the recorded ones; a nano-dollar per response is rounding."""
+        """The end's cost minus the recorded ones; up to a nano-dollar per response is rounding."""
         left = (self.end.cost_nano or 0) - self.cost_nano
         return left if left > self.count else 0
 
     @property
     def has_cost_of_its_own(self) -> bool:
-        """Whether its records all have their costs, and do not make up the end's."""
+        """Whether all its records have costs, and their sum is less than the end's cost."""
         return bool(self.end.cost_nano and self.left and not self.unnamed)
 
     def price(self, record: Record) -> Record:
-        """Give a record its share of the end's cost, by its tokens; to be called for each of them, in order."""
+        """Set a record's share of the end's cost, by its tokens; call it for each record, in order."""
         if self.end.cost_nano is None:
             return record
         if self.end.cost_nano == 0:
@@ -494,18 +494,18 @@ class _Run:
             self._weighed += record.usage.total if self.weight else 1
             share = self.left * self._weighed // (self.weight or self.unnamed)
             record.cost_nano, self._given = share - self._given, share
-        record.priced = False  # the end has the whole cost: no estimate comes on top
+        record.priced = False  # the end has the whole cost, so no estimate may be added
         return record
 
     def begin(self) -> None:
-        """Begin to price its records, perhaps once more."""
+        """Start pricing its records, from the first one."""
         self._weighed = self._given = 0
 
 
 class _Records:
-    """Who served a session, how its numbers are to be read, and what its ends add.
+    """Completes a session's records: providers, dialect, and the remainders of its ends.
 
-    A large log's records are made anew each time that one goes through them, so all is done in passes.
+    A large log's records are decoded on each access, so this works in passes over them.
     """
 
     def __init__(self, records: Sequence[Record], state: State, idle_ms: int, *, is_whole: bool) -> None:
@@ -514,17 +514,17 @@ class _Records:
         self._harness = name(start.resolved_harness)
         self._provider = name(start.provider) or self._harness or UNKNOWN
         self._model = name(start.resolved_model) or name(start.model) or (name(ends[-1].data.model) if ends else "")
-        if ends and not self._is_ours:  # the original does not continue sessions: its last end speaks of all of it
+        if ends and not self._is_ours:  # the original does not continue sessions: its last end covers all of it
             last = ends[-1]
             ends = [End(last.data, last.is_empty, last.time_ns, last.total, last.cost_nano, 0, state.responses)]
         self._exclusive: set[str] = set()
         self._records = records
-        # What was read on from an end came after it: that end has nothing to add.
+        # The records of a resumed scan came after the ends before it, which add nothing to them.
         self._ends = ends if is_whole or not records else []
         self._runs = list(map(_Run, self._ends))
 
     def complete(self) -> Sequence[Record]:
-        """Return the session's records in order; one that is empty where nothing was used yet."""
+        """Return the session's records in order; a single empty one if nothing was used yet."""
         records = self._records
         if not records:
             return (self._of_session(),)
@@ -558,7 +558,7 @@ class _Records:
         if place == last:
             record.active_ms += self._idle_ms
         if is_unpriced and not place:
-            record.priced = True  # it ended without any cost, so that is unknown, even if all its calls failed
+            record.priced = True  # the run ended without any cost: it is unknown, even if all calls failed
         return record
 
     def _sum_up(self) -> bool:
@@ -580,7 +580,7 @@ class _Records:
         for record in given:
             has_price |= record.priced or record.cost_nano is not None
             self._learn(record)
-        if not self._is_ours:  # how the tokens are to be read is known only now
+        if not self._is_ours:  # only now it is known which classes the input includes
             given, place = self._named(), 0
             for run in self._runs:
                 for record in islice(given, run.end.until - place):
@@ -599,7 +599,7 @@ class _Records:
         return map(self._name, self._records)
 
     def _name(self, record: Record) -> Record:
-        """Say who served a response, and what it cost."""
+        """Set a response's provider and model, and its cost by the dialect's rules."""
         record.key = ""
         if record.time_ns is None:
             record.time_ns = self._state.begin_ns
@@ -615,7 +615,7 @@ class _Records:
         return record
 
     def _learn(self, record: Record) -> None:
-        """Note providers whose input does not include what was read from a cache: the same in the whole session."""
+        """Note providers whose input excludes cached tokens: that holds for the whole session."""
         if record.usage.cache_read > record.usage.input:
             self._exclusive.add(record.provider)
 
@@ -626,7 +626,7 @@ class _Records:
         return fizeau_dialect.normalise_usage(usage, harness=self._harness, provider=provider)
 
     def _whole(self, usage: TokenUsage, cost_nano: int | None, time_ns: int | None) -> Record:
-        """A record of the session as such, which is no request of its own."""
+        """A record of the session as a whole, which counts as no request."""
         return Record(
             time_ns=self._state.begin_ns if time_ns is None else time_ns,
             provider=self._provider,
@@ -654,7 +654,7 @@ def session_id_of(path: str) -> str:
 
 
 def list_logs(place: str) -> Iterator[str | Problem]:
-    """Yield the logs in a folder, one per session: beside `x.jsonl`, a packed `x.jsonl.gz` is its copy."""
+    """Yield the logs in a folder, one per session: where `x.jsonl` exists, `x.jsonl.gz` is a packed copy of it."""
     seen: set[tuple[str, str]] = set()
     for path in walk_logs([place]):
         if not isinstance(path, Problem):
@@ -666,13 +666,13 @@ def list_logs(place: str) -> Iterator[str | Problem]:
 
 
 def recognises(path: str, head: bytes) -> bool:
-    """A line with the envelope's keys; whatever else stands in the file."""
+    """Whether a file with a log suffix has a line with the envelope's keys, or a torn first line."""
     ours = b'"type"' in head.lower() and _ENVELOPE.search(head) is not None
     return path.endswith(LOG_SUFFIXES) and (ours or _TORN_FIRST.match(head) is not None)
 
 
 def holds_events(path: str) -> bool:
-    """Whether a file that a person names is one of ours, whatever it is called."""
+    """Whether a file that a user names is a native log, under any name."""
     try:
         file, _ = open_unpacked(path)
         with file:
@@ -707,7 +707,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=3,
+        parser_version=4,
     ),
     locate=_locate,
     read=read,

@@ -1,19 +1,19 @@
-"""Turns of a native log: prompts are the user's messages with words, and a turn is what follows one until the next.
+"""Turns of a native log: prompts are the user's messages with text, and a turn is a prompt and all until the next one.
 
-A request repeats the conversation, or the end of it, so a prompt comes many times; it is known again by a digest of its
-words. Kept are the last requests that began a turn, and a request is compared with them from the newest back:
-- its last prompt is theirs, behind no fewer prompts than now: the same turn (a tool's result, a retry, a compaction in
-  mid-turn). What was asked between was made aside, as a title is, and its turns are taken back;
-- one of its last prompts is theirs: those behind that are new, as many as the count grew by, if that is more. What
-  was asked between is taken back, unless it went on from there too: then a prompt was put in another's place;
-- none is: as many new ones as there never were so many, but at least one.
-A request that holds only what is new has as many turns as prompts; one without a prompt changes nothing.
+A request repeats the conversation, or the end of it, so a prompt occurs many times; it is recognised by a digest of its
+text. The last requests that began a turn are kept, and a request is compared with them from the newest back:
+- Its last prompt is theirs, and they had at least as many prompts: it is the same turn (a tool's result, a retry, a
+  compaction within the turn). Requests between the two were side requests, as for a title: their turns are subtracted.
+- One of its last prompts is theirs: the prompts after that are new, or as many as the count grew by, if that is more.
+  Turns between the two are subtracted, unless they continued from there, too: then a prompt was replaced.
+- Neither: as many prompts are new as exceed the most in any request, but at least one.
+A request that holds only new messages has as many turns as prompts; one without a prompt changes nothing.
 
-It is wrong where logs look alike: a request made aside counts until the conversation goes on; the same words twice in a
-row from a history cut to one length are one turn, as are one-shot prompts of the same words; so may be conversations
-that take turns in one log; a prompt in other words each time (with the time of day) is a new one each time.
+The count is wrong where logs look alike: a side request counts until the conversation continues; the same text twice in
+a row from a history truncated to a fixed length is one turn, as are one-shot prompts with the same text, and possibly
+alternating conversations in one log; a prompt that differs each time (with the time of day) is a new one each time.
 
-Requests are most of a log's bytes: of each only the messages beyond the request before are looked into.
+Requests are most of a log's bytes: of each only the messages after those of the request before are parsed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from sessionlog.sources.contents import first_words, read_json
 from sessionlog.sources.fold_usage import later
 
 _BACK = 4
-"""A request's last prompts that are looked for among those before: so many may be new at once."""
+"""How many of a request's last prompts are compared with earlier ones, so that as many may be new at once."""
 _KEPT = 8
-"""Requests that began a turn and are remembered: so many may be made aside, one after the other."""
+"""How many requests that began a turn are kept, so that as many side requests may follow each other."""
 
 
 class Message(Struct, gc=False):
@@ -67,8 +67,8 @@ class Turns(Struct, dict=True):
     begun: list[Begun] = []
 
     def __post_init__(self) -> None:
-        # The messages of the request before, and the places and digests of the prompts in them; not stored: a scan that
-        # goes on looks into all messages of its first request.
+        # The messages of the request before, and the places and digests of the prompts in them; not stored: a resumed
+        # scan parses all messages of its first request.
         self._messages: list[Message] = []
         self._prompts: list[tuple[int, int]] = []
 
@@ -102,7 +102,7 @@ class Turns(Struct, dict=True):
         del begun[:-_KEPT]
 
     def _count_new(self, prompts: int, backwards: list[int]) -> int:
-        """Go back to the request that this one goes on from; return how many of its prompts are new behind that."""
+        """Drop the kept requests after the one that this one continues; return how many of its prompts are new."""
         for index in range(len(self.begun) - 1, -1, -1):
             one = self.begun[index]
             is_same = one.last == backwards[0] and (
@@ -118,7 +118,7 @@ class Turns(Struct, dict=True):
 
 
 def _common(before: list[Message], now: list[Message]) -> int:
-    """Return how many messages both begin with."""
+    """Return the length of the common prefix of messages."""
     count = min(len(before), len(now))
     if before[:count] == now[:count]:
         return count
@@ -126,7 +126,7 @@ def _common(before: list[Message], now: list[Message]) -> int:
 
 
 def _digest(content: Any) -> int:
-    """A number for the words of a message, whatever the spelling of its line."""
+    """Return a digest of a message's text that does not depend on how its line is encoded."""
     if isinstance(content, list):
         texts = (part.get("text") for part in content if isinstance(part, Mapping))
         content = " ".join(text for text in texts if isinstance(text, str))

@@ -1,9 +1,9 @@
-"""The protocol of a source: what a module defines for an agent so that its logs can be found, measured and replayed.
+"""The protocol of a source: what a module defines so that an agent's logs can be found, counted and replayed.
 
-A module per agent defines the functions below and one value, `SOURCE`. Its docstring is the format's documentation:
-where the logs are, their shape, the traps, the versions seen. A source opens nothing for writing and never touches the
-network; it never raises for bad data, only `LogNotReadable` and `MissingExtra` for a log that cannot be opened at all.
-Other packages add sources by an entry point in the group `sessionlog.sources` that names such a value;
+A module per agent defines the functions below and one value, `SOURCE`. Its docstring documents the format: where the
+logs are, their shape, the traps, the versions seen. A source opens nothing for writing and never uses the network; it
+never raises for bad data, only `LogNotReadable` and `MissingExtra` for a log that cannot be opened at all. Other
+packages add sources by an entry point in the group `sessionlog.sources` that names such a value;
 `sessionlog.testing.check_source` checks whether it keeps the promises made here.
 """
 
@@ -18,18 +18,18 @@ from sessionlog.events.envelope import Event
 from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, ScannedSession
 
 HEAD = 1 << 16
-"""Bytes of a log that `recognises` is shown (unpacked)."""
+"""Bytes of a log, unpacked, that `recognises` gets."""
 
 Env = Mapping[str, str]
 
 
 class Resume(Struct, frozen=True, kw_only=True):
-    """Where a scan ended, and what the next one must know to go on.
+    """Where a scan ended, and the state from which the next one continues.
 
     Attributes:
         offset: Bytes that need not be read again; always the end of a whole line.
         line: Lines up to there.
-        state: Whatever the source needs besides, encoded by itself.
+        state: The source's state, which it encodes itself.
     """
 
     offset: int
@@ -38,19 +38,18 @@ class Resume(Struct, frozen=True, kw_only=True):
 
 
 class LogScan(Struct, frozen=True, kw_only=True):
-    """What one pass over a log, or over what was appended to it, gives.
+    """The result of one pass over a log, or over what was appended to it.
 
     Attributes:
         sessions: Usually one; a database or a resumed conversation holds several. After a resumed scan they hold the
             new records only, and facts (start, status, prompt …) as of now. A tuple, or for a large log a sequence that
-            makes them anew each time.
-        problems: What is wrong with the log.
-        limits: The latest word on each rate limit.
-        resume: Where to go on; None = read it from the start next time (what it gave then is replaced).
-        replaced_count: After a resumed scan, how many of the records that were given last before are given again: these
-            are replaced.
-        full_rescan: A scan that was to go on has read all of the log, because what was appended changes what was given
-            before: that is replaced. False for a scan that was to read all of it.
+            decodes them on each access.
+        problems: The problems of the log.
+        limits: The latest report on each rate limit.
+        resume: Where the next scan continues; None = it has to read the log from the start and replace this result.
+        replaced_count: After a resumed scan, how many of the last records before it are repeated, and replace these.
+        full_rescan: A scan that was to be resumed has read all of the log, because what was appended changes earlier
+            records: this result replaces them. False for a scan that was to read all of it.
     """
 
     sessions: Sequence[ScannedSession] = ()
@@ -66,7 +65,7 @@ class Retention(Struct, frozen=True, kw_only=True):
 
     Attributes:
         days: Days until they are deleted; None = it keeps them.
-        setting: Where that can be changed, for a person.
+        setting: Where users can change that.
     """
 
     days: int | None
@@ -74,12 +73,12 @@ class Retention(Struct, frozen=True, kw_only=True):
 
 
 class Parent(Struct, frozen=True, kw_only=True):
-    """The session that a log goes on with, where the log itself does not hold its conversation.
+    """The session that a log continues, if the log itself does not hold its conversation.
 
     Attributes:
         session: Its id.
         path: Its log; "" where it is gone.
-        read: Gives the part that the log goes on with, as events of the native types, and problems.
+        read: Yields the part before the log as events of the native types, and problems.
     """
 
     session: str
@@ -88,29 +87,29 @@ class Parent(Struct, frozen=True, kw_only=True):
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """An agent whose logs we read.
+    """An agent whose logs can be read.
 
     Attributes:
         id: Its id in reports, e.g. `claude-code`.
-        title: Its name for people.
-        parser_version: Rises when a scan would give other numbers for the same bytes.
+        title: Its full name.
+        parser_version: To be raised when a scan gives other numbers for the same bytes, or `Resume.state` changes.
         locate: env → the folders and files where its logs may be, by its own variables, XDG and the platform;
             existing or not, in order of preference.
         list_logs: A folder or file → the logs in it, each once and in a stable order; `Problem`s for what cannot be
             listed. Works for what `locate` gave and for any folder that holds such logs.
         recognises: (path, first `HEAD` bytes unpacked) → whether this is one of its logs. By content: the name may only
             exclude (copies, checkpoints).
-        scan: (path, where to go on or None) → records for reports, as fast as can be.
+        scan: (path, where to resume or None) → records for reports, as fast as possible.
         read: (path, session id or None for the first) → the session as events of the native types, and problems.
         name_sessions: path → the ids of the sessions in it, cheaply; a file that is one session is named by its name.
         retention: env → how long logs are kept; None = nothing is known.
         sidecars: path → other files that a scan of this log reads, existing or not (a database's `-wal` is known): the
             log is read again when they change.
-        watched_prefixes: env → (folder, beginning of a name): what `locate` looks for by name; its places are asked for
-            again when other names are there.
+        watched_prefixes: env → (folder, prefix of a name): what `locate` finds by name; it is called again when other
+            names appear there.
         subagent_logs: path → the logs of its session's sub-agents, which `read` reads with it.
-        parent_of: path → whose conversation the log goes on with; None where the log is whole.
-        caveat: What its logs do not hold, for a person: counts, or those of newer versions; "" for nothing of note.
+        parent_of: path → the session whose conversation the log continues; None if the log holds all of it.
+        caveat: What its logs do not hold, for users, such as counts of newer versions; "" for nothing of note.
     """
 
     id: str
@@ -131,10 +130,10 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 class Log(Struct, frozen=True, kw_only=True):
-    """A log and whose it is.
+    """A log and its source.
 
     Attributes:
-        source: Who can read it.
+        source: The source that reads it.
         path: The file; for a few agents a folder of small files.
     """
 

@@ -1,7 +1,7 @@
-"""Record, ToolUse and ScannedSession: what a scan keeps of a log, lean enough to hold years of them.
+"""Record, ToolUse and ScannedSession: the result of a scan, small enough to hold years of logs.
 
-Copies are the rule in agents' logs: forks, resumed sessions, side questions and echoes repeat responses that were
-billed once. A source therefore names each response with a `key`, and the book counts one record per key.
+Agents' logs are full of copies: forks, resumed sessions, side questions and progress reports repeat responses that were
+billed once. A source therefore names each response with a `key`, and the ledger counts one record per key.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Granularity = Literal["request", "session"]
 Quality = Literal["exact", "partial", "estimated"]
 
 UNKNOWN = "unknown"
-"""Every missing group key, never null."""
+"""The value of every missing group key, which is never null."""
 
 MAIN = "main"
-"""The agent itself, as against its sub-agents."""
+"""The agent itself, not one of its sub-agents."""
 
 LONGEST_NAME = 400
-"""Nobody's model is called longer; a hostile name must not fill tables and spreadsheets."""
+"""No model has a longer name; a hostile one must not fill tables and spreadsheets."""
 
 
 class CopyRank(IntEnum):
-    """How much a copy of a response is worth beside another one. Ledgers store these numbers."""
+    """Which copy of a response wins over others. Ledgers store these numbers."""
 
     EMBEDDED = -1
     """Embedded in another session's progress reports, often half-way through."""
@@ -42,7 +42,7 @@ class CopyRank(IntEnum):
 
 
 class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to an open response
-    """One LLM response, or what a session used beyond them. A value: never changed once a scan has given it away.
+    """One LLM response, or what a session used beyond its responses. Not changed after a scan has returned it.
 
     Attributes:
         time_ns: When it was answered; None when the log has no times at all.
@@ -54,17 +54,17 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
         latency_ms: Time of the LLM call.
         requests: 1, or 0 for a remainder that is no request of its own.
         failed: The call failed.
-        active_ms: The session's active time since the record before. What comes after the last record belongs to none
-            until there is a next one, so a log that is read on gives what a log that is read whole gives.
+        active_ms: The session's active time since the record before. Activity after the last record belongs to none
+            until there is a next one, so that a resumed scan gives the same records as a full one.
         granularity: `session` when the log holds only the session's totals.
-        quality: Whether the numbers are known to be exact.
+        quality: `exact`, unless the counts are known to be `partial` or `estimated`.
         priced: False for a session that has used nothing yet: its cost is neither known nor unknown.
-        key: Names the response within its source, wherever it is copied to; empty when nothing ever copies it.
-        family: What copies under another key have in common with this one; empty when there are no such copies.
+        key: Identifies the response within its source, in all its copies; empty if it is never copied.
+        family: A name shared with copies that have another key; empty if there are no such copies.
         copy_rank: Of copies with one key the one of higher copy_rank wins, then the greatest output, then the greatest
             total. Beside a COPIED or an ORIGINAL one of its family a record of a lower rank does not count.
-        superseded_by: `source:session` whose own log has this response too, and better: where that session is known,
-            this record does not count.
+        superseded_by: `source:session` whose own log has this response, too, in better quality: if that session is
+            known, this record does not count.
         project: The working folder at that moment; empty = the session's.
         branch: The git branch.
         version: The version of the agent program.
@@ -102,7 +102,7 @@ class ToolUse(Struct, kw_only=True):  # not frozen: the fold adds the result
     """One tool call, finished or not.
 
     Attributes:
-        key: Names the call within its source, wherever it is copied to: the call's id. Of two copies the finished wins.
+        key: Identifies the call within its source, in all its copies: the call's id. Of two copies a finished one wins.
         time_ns: When the model asked for it.
         tool: Its name, without the server's.
         server: The MCP server that it belongs to; empty for the agent's own tools.
@@ -153,8 +153,8 @@ class Problems(Struct, frozen=True, kw_only=True):
     """The damage of a log.
 
     Attributes:
-        count: All findings.
-        first: The first of them by name; at least one when there are any.
+        count: The number of all problems.
+        first: The first of them; at least one if there are any.
     """
 
     count: int = 0
@@ -165,13 +165,13 @@ NO_PROBLEMS = Problems()
 
 
 class ScannedSession(Struct, frozen=True, kw_only=True):
-    """What one log holds of one session. Other logs may hold more of the same one: the book puts them together.
+    """What one log holds of one session. Other logs may hold more of it; the ledger merges them.
 
     Attributes:
         source: Id of the source, e.g. `native`.
         session_id: The session's id within the source.
         path: The file it was read from.
-        place: Where the id is unique: the folder of native logs, empty where ids are unique in the world.
+        place: Where the id is unique: the folder of native logs; empty for ids that are unique everywhere.
         part: A sub-agent's log: it adds records and times to its parent's session, and nothing else.
         parent: Id of the session that this one was forked from.
         start_ns: Its start; None when the log has no times.
@@ -187,7 +187,7 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
         turns: How many prompts of the user's it holds, as of now; None when it has none. A sub-agent's does not.
         last_turn_ns: When the last of them came; None when that is not logged.
         counted: Whether it counts in usage; a rejected pin or an empty start is only listed.
-        records: Its records in file order; a tuple, or for many of them a sequence that makes them anew each time.
+        records: Its records in file order; a tuple, or for many of them a sequence that decodes them on each access.
         tools: Its tool calls, likewise.
     """
 
@@ -215,7 +215,7 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
 
 
 def cut_name(name: str) -> str:
-    """Return a name, cut: a hostile one must not fill tables and spreadsheets."""
+    """Return a name, truncated: a hostile one must not fill tables and spreadsheets."""
     return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME]
 
 

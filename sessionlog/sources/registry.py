@@ -1,4 +1,4 @@
-"""Which sources there are: ours by name, others by entry point; each is imported when it is needed."""
+"""Registry: the built-in sources by name, others by entry point; each is imported when it is needed."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ OURS = (
     "grok",
     "hermes",
 )
-"""Their ids, in the order in which a log of unknown origin is shown to them; a module has the name of its id."""
+"""Their ids, in the order in which they are tried on an unknown log; each module is named by its id."""
 
 NATIVE = frozenset({"native", "fizeau"})
-"""Sources of one format, our own: the content of a log decides whose it is."""
+"""Sources that share the native format: the content of a log decides between them."""
 
 
 @cache
 def load_source(source_id: str) -> Source:
-    """Return one of our own sources.
+    """Return a built-in source.
 
     Raises:
         InvalidQuery: There is none with that id.
@@ -63,18 +63,18 @@ def load_source(source_id: str) -> Source:
 
 
 def entry_points(*, group: str) -> Iterable[EntryPoint]:
-    """Return what other packages name in a group."""
-    from importlib import metadata  # noqa: PLC0415 - 30 ms, which scans by our own sources save
+    """Return the entry points of other packages in a group."""
+    from importlib import metadata  # noqa: PLC0415 - 30 ms, which scans by built-in sources save
 
     return metadata.entry_points(group=group)
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """What there is.
+    """All sources.
 
     Attributes:
-        sources: Ours, then those that other packages add.
-        problems: Those that cannot be used: a broken package must not take the reports of other agents with it.
+        sources: The built-in ones, then those of other packages.
+        problems: Sources that cannot be used: a broken package must not break the reports of other agents.
     """
 
     sources: tuple[Source, ...]
@@ -83,7 +83,7 @@ class Registry(Struct, frozen=True, kw_only=True):
 
 @cache
 def registry() -> Registry:
-    """Return all sources; others cannot take the place of ours, nor of each other."""
+    """Return all sources; one of another package cannot replace a built-in one, or another package's."""
     known = {source_id: load_source(source_id) for source_id in OURS}
     problems = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
@@ -97,30 +97,32 @@ def registry() -> Registry:
 
 
 def _load(point: EntryPoint) -> Source | str:
-    """The source of another package, or why it is none."""
+    """Return the source of another package, or why it cannot be used."""
     try:
         added = point.load()
-    except Exception as error:  # noqa: BLE001 - whatever another package does when it is imported
+    except Exception as error:  # noqa: BLE001 - importing another package may raise anything
         return f"{type(error).__name__}: {error}"
     return added if isinstance(added, Source) else f"a {type(added).__name__} is no Source"
 
 
 def each_source() -> Iterator[Source]:
-    """Yield what `all_sources` returns, each imported when it is asked for."""
+    """Yield the sources of `all_sources`, importing each on demand."""
     yield from map(load_source, OURS)
     yield from registry().sources[len(OURS) :]
 
 
 def all_sources() -> tuple[Source, ...]:
-    """Return ours and those that other packages add."""
+    """Return the built-in sources and those of other packages."""
     return registry().sources
 
 
 def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:
-    """Return the sources whose ids fit one of the glob patterns, all for none; formats that are shared come together.
+    """Return the sources whose ids match one of the glob patterns; all without patterns.
+
+    Sources that share a format are returned together.
 
     Raises:
-        InvalidQuery: A pattern fits no source.
+        InvalidQuery: A pattern matches no source.
     """
     known = all_sources()
     if not patterns:

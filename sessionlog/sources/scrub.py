@@ -1,7 +1,7 @@
-"""scrub: the secrets that are in logs already, of every agent, and copies of the logs without them.
+"""Scrub: find the secrets in logs of all agents, and write copies of the logs without them.
 
 Logs are searched as bytes, line by line, so that damaged and unknown rows are searched, too; databases value by value.
-What stands beside a log and belongs to it is searched, too. The originals are only read.
+Sidecars of logs are searched, too. The originals are only read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PACKED = (".gz", ".zst")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One secret, by kind and place; never the secret itself.
+    """The kind and place of a secret; never the secret itself.
 
     Attributes:
         rule: The id of the rule in `events/secrets/rules.py`.
@@ -50,13 +50,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileScrub:
-    """What was found in one file.
+    """The secrets found in one file.
 
     Attributes:
         path: The file.
-        source: Whose log it is; empty if nobody's that is known.
+        source: Id of the log's source; empty if none is known.
         findings: The first thousand.
-        counts: Rule → how often, over all of them.
+        counts: Rule → number of all findings.
         problem: Why the file could not be read or copied whole; empty if it was.
         copy: Where the scrubbed copy is; empty if none was asked for.
     """
@@ -76,10 +76,10 @@ def scrub_logs(
     copies: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FileScrub]:
-    """Yield what was found in each file of the logs under `paths`, or of every agent's.
+    """Search each file of the logs under `paths`, or of every agent's logs; yield the results.
 
-    With `copies` each file is written there without its secrets, below the folder that all have in common; a packed
-    file is unpacked. `progress` is called with (files done, files in all).
+    With `copies` each file is written to that folder without its secrets, under its path below the files' common
+    folder; a packed file is unpacked. `progress` is called with (files done, files in all).
 
     Raises:
         InvalidSettings: `copies` holds files already, or cannot be made.
@@ -99,7 +99,7 @@ def scrub_logs(
 
 
 def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
-    """Search one file, and write `copy` without what was found."""
+    """Search one file, and write `copy` without its secrets."""
     search = _Search()
     problem = ""
     try:
@@ -127,7 +127,7 @@ def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
 
 
 def _files_of(paths: Iterable[str] | None, env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (path, source, what is wrong with it), each file once."""
+    """Yield (path, source, why it cannot be read), each file once."""
     seen: set[str] = set()
     for item in discover(env, all_sources()) if paths is None else find_logs(paths, env):
         source, given = (
@@ -169,14 +169,14 @@ def _make_empty(folder: str) -> None:
 
 
 class _Search:
-    """Collects what is found in one file."""
+    """Collects the findings in one file."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
 
-    def look(self, data: bytes, line: int, offset: int = 0, place: str = "") -> bool:
-        """Search some bytes; whether they hold a secret."""
+    def find(self, data: bytes, line: int, offset: int = 0, place: str = "") -> bool:
+        """Search some bytes; return whether they hold a secret."""
         spans = find_spans(data)
         for begin, _, rule in spans:
             self.counts[rule] += 1
@@ -186,11 +186,11 @@ class _Search:
 
 
 def _scrub_lines(path: str, search: _Search, copy: str) -> str:
-    """Search a file of lines; return what ended it early."""
+    """Search a file of lines; return the error that ended the search early, or ""."""
     file, unpacked = open_unpacked(path)
     with file:
         pieces = (
-            redact_line(piece) if search.look(piece, line, offset) else piece for line, offset, piece in _pieces(file)
+            redact_line(piece) if search.find(piece, line, offset) else piece for line, offset, piece in _pieces(file)
         )
         if copy:
             files.replace_file(copy, pieces)
@@ -201,7 +201,7 @@ def _scrub_lines(path: str, search: _Search, copy: str) -> str:
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (line, offset in it, bytes); long lines come in pieces that end with a quote, which no secret holds."""
+    """Yield (line, offset in it, bytes); long lines are split at quotes, which no secret contains."""
     line, offset, rest = 1, 0, b""
     while piece := file.readline(_PIECE):
         piece = rest + piece
@@ -236,7 +236,7 @@ def _scrub_database(path: str, search: _Search, copy: str) -> None:
             for number, row in enumerate(cursor, 1):
                 for column, value in zip(columns, row, strict=True):
                     data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-                    if isinstance(data, bytes) and search.look(data, 0, 0, f"{table}.{column}, row {number}") and copy:
+                    if isinstance(data, bytes) and search.find(data, 0, 0, f"{table}.{column}, row {number}") and copy:
                         clean = redact_line(data)
                         changes.append(
                             (
@@ -251,7 +251,7 @@ def _scrub_database(path: str, search: _Search, copy: str) -> None:
 
 
 def _write_database(connection: sqlite3.Connection, copy: str, changes: Iterable[tuple[str, str, Any, Any]]) -> None:
-    """Copy a database and change values; what searched or watched them is made anew, and free pages go."""
+    """Copy a database with changed values; rebuild its search indexes and drop free pages, which hold old values."""
     files.replace_file(copy, ())  # private before it holds anything
     with closing(sqlite3.connect(copy)) as written:
         connection.backup(written)

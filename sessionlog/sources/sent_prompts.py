@@ -1,8 +1,8 @@
-"""Sent prompts: what each request of a log sent, put together from the pieces that the log holds by themselves.
+"""Sent prompts: the messages of each request, assembled from pieces that the log holds separately.
 
-Each request is written as the difference from the one before it: how many of its messages are sent again, and those
-behind them. So a session costs what its log holds, however often requests repeat it. Pieces that none of the latest
-requests has named are dropped.
+Each request is described as the difference from the one before it: how many of its messages are sent again, and the
+messages after them. So memory grows with the log, not with the number of requests. Pieces that none of the latest
+requests names are dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANSWERS = 2_000
 
 
 class SentPrompts:
-    """Collects pieces; `sent` gives what a request sent."""
+    """Collects pieces; `sent` returns what a request sent."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Json] = {}
@@ -41,7 +41,7 @@ class SentPrompts:
             self._take_request(step)
         elif step.message is not None:
             self._room -= measure(step.message)
-            if self._room < 0:  # pieces that no request has named: a log that is damaged, or made to be large
+            if self._room < 0:  # pieces that no request names: the log is damaged or hostile
                 self._messages, self._room = {}, _ROOM
             self._messages[step.key] = step.message
         else:
@@ -59,7 +59,7 @@ class SentPrompts:
         return self._heads.get("")
 
     def sent(self, request: str, head: PromptPart | None) -> dict[str, Json] | None:
-        """Return what a request sent that no one before it has: `keep` and `messages`, `system`, `tools`.
+        """Return what a request sent, as the difference from the one before: `keep`, `messages`, `system`, `tools`.
 
         Args:
             request: Its key; one that is not known has no messages.
@@ -78,7 +78,7 @@ class SentPrompts:
     def _take_request(self, step: SentRequest) -> None:
         base = self._requests.get(step.base, ())
         if step.keep > len(base):
-            return  # it goes on from what this log does not hold
+            return  # its base is not in this log
         keys = (*base[: step.keep], *step.messages)
         self._requests.pop(step.key, None)
         self._requests[step.key], self._asked[step.key] = keys, step

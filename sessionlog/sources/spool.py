@@ -1,8 +1,8 @@
-"""Spool: what a scan has found and needs no more, in a temporary file once it is too much for memory.
+"""Spool: the complete results of a scan in a temporary file, once they are too large for memory.
 
-Nearly all logs are small and never get here. Of a large one the records and tool calls that are complete go into an
-anonymous SQLite database, and so do sessions that other sessions have followed; SQLite keeps a few megabytes of it in
-memory and the rest in a file that has no name. What is read back is made anew each time: it is not to be changed.
+Nearly all logs are small and need none. Complete records and tool calls of a large log go into an anonymous SQLite
+database, and so do its earlier sessions; SQLite keeps a few megabytes of it in memory and the rest in a file
+without a name. Items are decoded on each access: changing them has no effect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BATCH = 4096
 
 
 class Lazily(Sequence[T]):
-    """A sequence of known length whose items are made each time that they are asked for, from the first one on."""
+    """A sequence of known length that makes its items on each access, from the first one on."""
 
     def __init__(self, count: int, items: Callable[[], Iterator[T]]) -> None:
         self._count, self._items = count, items
@@ -65,10 +65,10 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        """Make an empty one.
+        """Create an empty one.
 
         Raises:
-            sqlite3.Error: There can be no temporary file.
+            sqlite3.Error: The temporary file cannot be made.
         """
         import sqlite3  # noqa: PLC0415 - small logs do without
 
@@ -79,7 +79,7 @@ class Spool:
         self.has_sessions = False
 
     def put(self, batches: Iterable[tuple[str, str, Sequence[Any]]]) -> None:
-        """Keep (session, kind, items); those of a session and kind are given back in this order."""
+        """Store (session, kind, items); those of a session and kind are returned in this order."""
         rows = []
         for session, kind, items in batches:
             for start in range(0, len(items), _BATCH):
@@ -89,7 +89,7 @@ class Spool:
         self._write("INSERT INTO found VALUES (?, ?, ?, ?, ?)", rows)
 
     def items(self, session: str, kind: str, type_: type[T]) -> Sequence[T]:
-        """Return all of one kind that was kept of a session."""
+        """Return all stored items of one kind of a session."""
         key = _key(session), kind
         sql = "SELECT COALESCE(SUM(count), 0) FROM found WHERE session = ? AND kind = ?"
         [(count,)] = self._connection.execute(sql, key)
@@ -102,19 +102,19 @@ class Spool:
         return tuple(read()) if count <= _BATCH else Lazily(count, read)
 
     def put_sessions(self, sessions: Iterable[tuple[str, bool, Any]]) -> None:
-        """Keep (id, whether it is marked, session)."""
+        """Store (id, whether it is marked, session)."""
         rows = [(_key(session_id), is_marked, _encode(session)) for session_id, is_marked, session in sessions]
         self._write("INSERT OR REPLACE INTO sessions (id, is_marked, data) VALUES (?, ?, ?)", rows)
         self.has_sessions = True
 
     def take_session(self, session_id: str, type_: type[T]) -> T | None:
-        """Return a session and forget it; None if it was not kept."""
+        """Remove a session and return it; None if it is not stored."""
         sql = "DELETE FROM sessions WHERE id = ? RETURNING data"
         rows = self._connection.execute(sql, (_key(session_id),)).fetchall()
         return _decode(rows[0][0], type_) if rows else None
 
     def sessions(self, type_: type[T]) -> Sequence[T]:
-        """Return all sessions."""
+        """Return all stored sessions."""
         [(count,)] = self._connection.execute("SELECT COUNT(*) FROM sessions")
 
         def read() -> Iterator[T]:
@@ -124,7 +124,7 @@ class Spool:
         return Lazily(count, read)
 
     def has_marked(self) -> bool:
-        """Whether any session that was kept is marked."""
+        """Whether any stored session is marked."""
         return self._connection.execute("SELECT 1 FROM sessions WHERE is_marked LIMIT 1").fetchone() is not None
 
     def __del__(self) -> None:
@@ -132,7 +132,7 @@ class Spool:
             self._connection.close()
 
     def _write(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write all of the rows or, where the disk is full, none."""
+        """Write all of the rows, or none if the disk is full."""
         self._connection.execute("BEGIN")
         try:
             self._connection.executemany(sql, rows)
@@ -143,7 +143,7 @@ class Spool:
 
 
 def _key(name: str) -> str | bytes:
-    """A name as SQLite can hold it: one may hold half a character."""
+    """Return a name as SQLite can store it: bytes if it has lone surrogates."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -154,7 +154,7 @@ def _key(name: str) -> str | bytes:
 def _encode(value: Any) -> bytes:
     try:
         return b"m" + msgspec.msgpack.encode(value)
-    except (TypeError, ValueError, OverflowError):  # a number beyond 64 bits, half a character
+    except (TypeError, ValueError, OverflowError):  # a number beyond 64 bits, a lone surrogate
         import pickle  # noqa: PLC0415 - 3 ms for what hardly any log holds
 
         return b"p" + pickle.dumps(value)

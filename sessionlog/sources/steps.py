@@ -1,4 +1,4 @@
-"""Steps: what the rows of an agent's log mean, in the few words that every source shares.
+"""Steps: what the rows of an agent's log mean, as a few types that all sources share.
 
 A source turns rows into steps, once. `fold_usage` makes records, tool calls and session facts of them for reports,
 `fold_events` makes events for replay, context and export. Times are nanoseconds since 1970 UTC, or None. Texts are left
@@ -27,7 +27,7 @@ class Tokens(Struct, frozen=True, gc=False):
 
     Attributes:
         usage: In disjoint classes.
-        issues: Which of the logged numbers were none; each is reported as a problem of the log.
+        issues: Messages about logged values that are not valid counts; each is reported as a problem of the log.
     """
 
     usage: TokenUsage
@@ -35,14 +35,14 @@ class Tokens(Struct, frozen=True, gc=False):
 
 
 class Session(Struct, kw_only=True):
-    """Whose the following steps are, and what is known about it; None (or "") leaves a field as it was.
+    """The session of the following steps, and its facts; None (or "") leaves a field unchanged.
 
     Attributes:
         id: The session that the following steps belong to; until the first one it is the log's own.
         place: Where the id is unique, e.g. a folder; "" for ids that are unique everywhere.
         thread: The conversation within the session: "" for the main one, else a name of a sub-agent's. Steps of a
             sub-agent's thread count for the session but are no part of its conversation.
-        agent: Who speaks in this thread: `main`, or the kind of sub-agent.
+        agent: The agent of this thread: `main`, or the kind of sub-agent.
         is_subagent_log: The log is a sub-agent's: its session's own facts (prompt, turns, status) are in another log.
         parent: The session that this one was forked from.
         inherited: The following steps were copied from there: they do not count for this session's times, turns and
@@ -53,7 +53,7 @@ class Session(Struct, kw_only=True):
         provider: Who serves responses that do not name a provider.
         model: The model of responses that do not name one.
         harness: The agent program, where it is not the source's own.
-        title: The session's name, which stands for the prompt where there is none.
+        title: The session's name, used in place of the prompt if there is none.
         system_prompt: The system prompt.
         context_window: The size of the model's context window in tokens, where that is logged.
         time: When this became known.
@@ -79,7 +79,7 @@ class Session(Struct, kw_only=True):
 
 
 class At(Struct, gc=False):
-    """The session was active at this moment, and nothing else is worth a step."""
+    """The session was active at this moment; the row means nothing else."""
 
     time: int | None
 
@@ -89,9 +89,9 @@ class Prompt(Struct, gc=False):
 
     Attributes:
         time: When it was sent.
-        text: Its words.
-        role: `user` for a person's words, which begin a turn; `system` for what the agent program puts in the user's
-            place; `assistant` for an answer of another session, and `tool` for a result of its calls.
+        text: Its text.
+        role: `user` for a user's prompt, which begins a turn; `system` for text that the agent program inserts as the
+            user's; `assistant` for an answer of another session, and `tool` for a result of its calls.
         inherited: It comes from the session that this one was forked from; it begins no turn here.
     """
 
@@ -102,7 +102,7 @@ class Prompt(Struct, gc=False):
 
 
 class Request(Struct, gc=False):
-    """A request was sent to the model: whatever answer was open before has come to its end."""
+    """A request was sent to the model, which ends an open answer."""
 
     time: int | None
 
@@ -111,7 +111,7 @@ class PromptPart(Struct, gc=False):
     """A piece of a request that has a row of its own. Reports skip it: only `full_rows` of a source read it.
 
     Attributes:
-        key: What requests call it; "" for the system prompt and tools of the requests from here on.
+        key: Its name in requests; "" for the system prompt and tools of the requests from here on.
         message: A message, as it was sent.
         system: The system prompt.
         tools: The tool definitions.
@@ -127,10 +127,10 @@ class SentRequest(Struct, gc=False):
     """What a request sent, in pieces: the first messages of an earlier request, then others.
 
     Attributes:
-        key: What its response calls it (`Response.request`).
+        key: Its name in its response (`Response.request`).
         base: The earlier request; "" for none.
         keep: How many of its messages are sent again.
-        messages: The keys of those behind them; one that no `PromptPart` has is an answer of this log.
+        messages: The keys of the messages after these; one that no `PromptPart` has is an answer of this log.
         head: The key of its system prompt and tools.
     """
 
@@ -142,13 +142,13 @@ class SentRequest(Struct, gc=False):
 
 
 class Text(Struct, gc=False):
-    """Words of an answer, logged apart from its token counts (before or after them).
+    """Text of an answer, logged in another row than its token counts (before or after them).
 
     Attributes:
         time: When.
-        text: Its words.
+        text: The text.
         reasoning: The text of its reasoning.
-        is_piece: It goes on where the words before it end, without a line break.
+        is_piece: It continues the text before it without a line break.
     """
 
     time: int | None
@@ -162,9 +162,9 @@ class Response(Struct, kw_only=True, gc=False):
 
     Attributes:
         time: When it was logged; of several rows the first.
-        key: Names the response wherever it is copied to; "" for one that is never copied: its place in the log.
-        family: What copies under another key have in common with it; "" = the key.
-        rank: How much this copy is worth beside another one.
+        key: Identifies the response in all its copies; "" for one that is never copied: its place in the log.
+        family: A name shared with copies that have another key; "" = the key.
+        rank: Which of several copies wins.
         tokens: Its counts; None when the log has none, then it is no request in reports (unless it failed).
         provider: Who served it; "" = the session's.
         model: The model asked for; "" = the last one known.
@@ -218,9 +218,9 @@ class ToolCall(Struct, gc=False):
 
     Attributes:
         time: When it was made.
-        key: Names the call wherever it is copied to.
+        key: Identifies the call in all its copies.
         tool: The tool's name, with its MCP server's as `mcp__SERVER__TOOL`, or without.
-        input: What it was called with: JSON, or a text.
+        input: Its arguments: JSON, or a text.
         server: Its MCP server, where the name does not hold it.
         id: The call's id in the conversation; "" = the key.
         superseded_by: As in `Record`.
@@ -245,17 +245,17 @@ class MoreInput(Struct, gc=False):
 
 
 class ToolResult(Struct, gc=False):
-    """What a tool gave back.
+    """The result of a tool call.
 
     Attributes:
         time: When.
         key: The call's key.
-        output: What the model gets to see.
-        failed: It is an error; None = that is not known, or another step has it.
+        output: The output that the model gets.
+        failed: It is an error; None = that is unknown, or in another step.
         duration_ms: The logged duration; None = from the call to this.
         size: Bytes of the output; None = they are counted.
         tool: The tool's name, where the log may not hold the call.
-        pending: It is no result yet: only what is known about the call's outcome (`failed`, `duration_ms`, `server`).
+        pending: It is not the result yet, but only facts about the outcome (`failed`, `duration_ms`, `server`).
         server: The call's MCP server, where only the outcome names it.
     """
 
@@ -271,10 +271,10 @@ class ToolResult(Struct, gc=False):
 
 
 class Totals(Struct, kw_only=True):
-    """What the session has used in all up to now, as the agent itself sums it up.
+    """The session's total usage up to now, as the agent itself logs it.
 
-    What it holds beyond the responses of the thread since it began, class by class, makes a record of its own: of
-    granularity `session` where the thread has no responses.
+    The part of it beyond the responses of the thread so far, per token class, becomes its own record: of granularity
+    `session` if the thread has no responses.
 
     Attributes:
         time: When it was summed up.
@@ -284,7 +284,7 @@ class Totals(Struct, kw_only=True):
         cost_nano: The recorded cost of all of it, which covers the responses without one.
         requests: How many requests it sums up, where the log has no responses.
         failed_requests: How many more failed.
-        scope: What part of the session the sum is of, in words of the source (a model, a task); "" for all of it.
+        scope: A name of the part of the session that the sum covers (a model, a task); "" for all of it.
         quality: `partial` or `estimated` where the sum is known to be.
         superseded_by: As in `Record`.
     """
@@ -302,7 +302,7 @@ class Totals(Struct, kw_only=True):
 
 
 class Compaction(Struct):
-    """Of the earlier messages only a summary is still sent."""
+    """From now on requests send a summary in place of the earlier messages."""
 
     time: int | None
     summary: Content = ""
@@ -310,7 +310,7 @@ class Compaction(Struct):
 
 
 class Status(Struct, gc=False):
-    """How the session stands: success, error, cancelled …; None = it goes on."""
+    """The session's status: success, error, cancelled …; None = it continues."""
 
     time: int | None
     status: str | None
@@ -324,7 +324,7 @@ class RateLimit(Struct):
 
 
 class BadNumber(Struct, gc=False):
-    """A logged number that is none; the driver adds where."""
+    """An invalid logged number; the driver adds its place."""
 
     detail: str
 

@@ -1,9 +1,9 @@
-"""Typed JSON: rows decoded by type, with a lenient way in for whatever does not fit.
+"""Typed JSON: rows decoded by type, with a lenient fallback.
 
-A row kind is a `msgspec.Struct` that names the few fields we need, each with a default. What fits is decoded straight
-into it, four times as fast as into dicts; what does not (a wrong type, NaN, a lone surrogate, bad UTF-8) is decoded by
-the damaged-line ladder and fitted field by field: a field of a wrong type keeps its default and nothing else is lost.
-So there is one interpretation of a row, and two ways to it.
+A row type is a `msgspec.Struct` with the few fields that are needed, each with a default. Valid rows are decoded
+straight into it, four times as fast as into dicts; others (a wrong type, NaN, a lone surrogate, bad UTF-8) are decoded
+by the steps for damaged lines and converted field by field: a field of a wrong type keeps its default, and nothing else
+is lost. Both ways give the same result for the same row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sessionlog.sources.contents import read_json
 T = TypeVar("T")
 
 MISFITS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding by type raises for a row that has to be read leniently."""
+"""Errors of decoding by type after which a row is read leniently."""
 
 _NO = object()
 _PLAIN: dict[type, type] = {
@@ -40,14 +40,14 @@ _Fit = Callable[[Any], Any]
 
 
 class Typed(Generic[T]):
-    """JSON of one type: `Typed(list[Block])(raw)` decodes a `Raw`, bytes or a text; None for what is no such JSON."""
+    """JSON of one type: `Typed(list[Block])(raw)` decodes a `Raw`, bytes or a text; None if it is of another kind."""
 
     def __init__(self, type_: type[T]) -> None:
         self.decode = msgspec.json.Decoder(type_).decode
         self._type = type_
 
     def __call__(self, data: msgspec.Raw | bytes | str) -> T | None:
-        """Return the value; what does not fit keeps its default."""
+        """Return the value; fields of a wrong type keep their defaults."""
         try:
             return self.decode(data)
         except MISFITS:
@@ -60,7 +60,7 @@ class Typed(Generic[T]):
 
     @cached_property
     def _fit(self) -> _Fit:
-        """Made when the first row does not fit: for rows of Claude Code that takes 1 ms, which most scans save."""
+        """Made for the first invalid row: for rows of Claude Code that takes 1 ms, which most scans save."""
         return _fitter(inspect.type_info(self._type))
 
 
@@ -96,7 +96,7 @@ def _fitter(info: inspect.Type) -> _Fit:
 
 
 def _tuple_fitter(fits: list[_Fit]) -> _Fit:
-    """A list of as many items, each of which fits."""
+    """Return a function for a list of exactly as many items of these types."""
 
     def fit(value: Any) -> Any:
         if not isinstance(value, list) or len(value) != len(fits):
@@ -139,7 +139,7 @@ class TypedRows(Generic[T]):
         self._typed, self._row_start = Typed(type_), row_start
 
     def read(self, rows: Rows) -> Iterator[T | Problem]:
-        """Yield the rows of the whole lines, and what is wrong with them; `rows` knows the place of each."""
+        """Yield the rows of the complete lines, and their problems; `rows` has the place of each."""
         decode = self._typed.decode
         for line in rows.lines():
             try:
@@ -148,7 +148,7 @@ class TypedRows(Generic[T]):
                 yield from self._leniently(rows, line)
 
     def last(self, rows: Rows) -> Iterator[T | Problem]:
-        """Yield the row of a last line without its newline, and what is wrong with the file's end."""
+        """Yield the row of a last line without its newline, and problems of the file's end."""
         typed = None
         if not too_large(rows.tail):
             with suppress(*MISFITS):
@@ -174,7 +174,7 @@ class TypedRows(Generic[T]):
             yield fitted
 
     def _behind(self, rows: Rows, line: bytes) -> Iterator[T | Problem]:
-        """Yield the whole rows that are glued to a torn one."""
+        """Yield the complete rows on one line after a torn one."""
         at = line.find(self._row_start, 1)
         while at >= 0:
             after = line.find(self._row_start, at + 1)

@@ -1,4 +1,4 @@
-"""Values: times, counts, names and folders as agents log them. One function for each, for every source."""
+"""Values: parse times, counts, names and folders as agents log them, one function for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sessionlog.sources.steps import Tokens
 Json = Mapping[str, Any]
 """A JSON object."""
 
-_FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: what is older is no time of an agent
+_FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: agents are younger
 
 
 def read_time(value: Any, *fields: str) -> int | None:
@@ -35,19 +35,19 @@ def read_time(value: Any, *fields: str) -> int | None:
 
 
 def read_duration(value: Any) -> float | None:
-    """Return milliseconds; None for what is no duration of a call."""
+    """Return milliseconds; None for an implausible duration of a call."""
     return float(value) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
 def _inside(value: Any, fields: Iterable[str]) -> Any:
-    """Return what an object has in a field, or an object inside it, and so on; None where there is no such field."""
+    """Return the value at a path of fields in nested objects; None if a field is missing."""
     for field in fields:
         value = value.get(field) if isinstance(value, dict) else None
     return value
 
 
 def name(value: Any, *fields: str) -> str:
-    """Return a logged name, cut, or the one inside an object under these fields; "" for what is no name."""
+    """Return a logged name, truncated, or the one inside an object under these fields; "" for anything else."""
     if fields:
         value = _inside(value, fields)
     return value[:LONGEST_NAME] if isinstance(value, str) else ""
@@ -75,7 +75,7 @@ def objects(value: Any, *fields: str) -> list[Json]:
 
 
 def folder(value: Any, *fields: str) -> str:
-    """Return an absolute path, of any system, or the one inside an object; "" for anything else."""
+    """Return an absolute path, of any platform, or the one inside an object; "" for anything else."""
     if fields:
         value = _inside(value, fields)
     is_absolute = isinstance(value, str) and (value.startswith("/") or bool(ntpath.splitdrive(value)[0]))
@@ -101,7 +101,7 @@ def tokens(
     is_reasoning_apart: bool = False,
     where: str = "",
 ) -> Tokens | None:
-    """Return the token counts of an object that names them in its own words.
+    """Return the token counts of an object with these names of fields.
 
     Args:
         data: A JSON object, or a Struct; None gives None, anything else no tokens and an issue.
@@ -127,7 +127,7 @@ def tokens(
 
 
 def read_counts(names: Sequence[str], values: Sequence[Any], where: str = "") -> tuple[Sequence[int], tuple[str, ...]]:
-    """Return logged counts, and which of them (by these names, behind `where`) were none."""
+    """Return logged counts, and messages about invalid ones (with these names, after `where`)."""
     for value in values:
         if type(value) is not int or value < 0 or value > MAX_COUNT:
             break
@@ -163,6 +163,6 @@ def disjoint(
 
 
 def cost(value: Any) -> tuple[int | None, tuple[str, ...]]:
-    """Return a cost in USD as nano-USD, None for unknown; and what was wrong with it."""
+    """Return a cost in USD as nano-USD, None for unknown; and messages about an invalid one."""
     cost_nano, issue = read_usd(value)
     return cost_nano, (issue,) if issue else ()

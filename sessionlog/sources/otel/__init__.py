@@ -256,7 +256,7 @@ def _sorted_by_session(rows: Collection[Call]) -> Iterator[Call]:
 
 
 def _kind(span: Span) -> str:
-    """Say what a span stands for; one without an operation is a call if it names a model and its tokens."""
+    """Return the kind of a span (see `Call.kind`); one without an operation is a call if it has a model and tokens."""
     if span.name.startswith(AGENTS):
         return "" if span.trace else "log"  # an agent's own spans repeat its log records
     fields = span.attributes
@@ -444,7 +444,7 @@ def steps(row: Call, state: State) -> Steps:
 
 
 def _response(row: Call, state: State) -> Steps:
-    """What is new in a call, and its answer."""
+    """Yield the new messages of a call, and its answer."""
     is_call = row.kind == "call"
     yield Request(row.start)
     yield from _history(row, state)

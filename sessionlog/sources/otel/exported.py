@@ -83,7 +83,7 @@ class Span(Struct, kw_only=True):
 
 
 def read_spans(path: str) -> Iterator[Span | Problem]:
-    """Yield what a file holds that may be about a model, and what cannot be read.
+    """Yield the spans and log records of a file that may be about a model, and problems.
 
     Raises:
         LogNotReadable: There is no such file, or it may not be read.
@@ -274,10 +274,10 @@ def read_instant(value: Any) -> int | None:
 
 
 def holds_spans(_: str, head: bytes) -> bool:
-    """Whether a file that begins with these bytes has spans about models, or what an agent logs about itself.
+    """Whether a file that begins with these bytes has spans about models, or log records of an agent about itself.
 
-    A batch of spans is known by its first key, even where its line goes on beyond `head`; one of log records must name
-    an agent too, and single spans must be about a model.
+    A batch of spans is recognised by its first key, even if its line is longer than `head`; a batch of log records must
+    also name an agent, and single spans must be about a model.
     """
     batch = _BATCH.match(head)
     if batch is not None and (batch[1].lower() == b"spans" or any(f'"{one}'.encode() in head for one in AGENTS)):
