@@ -19,7 +19,7 @@ from sessionlog.render.numbers import UNKNOWN
 from sessionlog.render.report import csv_text
 from sessionlog.render.table import GAP, Cell, Column, fit_table
 
-SCHEMA = "sessionlog.sql/1"
+SCHEMA = "sessionlog.sql/2"
 
 _LEAST = 12
 _WIDEST = 400
@@ -94,7 +94,7 @@ def render_query_markdown(result: QueryResult) -> str:
 
 
 def query_document(columns: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON document `sessionlog.sql/1` without its rows."""
+    """Return the JSON document `sessionlog.sql/2` without its rows."""
     return {"schema": SCHEMA, "columns": list(columns), "rows": []}
 
 
@@ -131,7 +131,7 @@ def views_document() -> dict[str, Any]:
     views = [
         {
             "name": view.name,
-            "says": view.description,
+            "description": view.description,
             "columns": {column.name: column.description for column in view.columns},
         }
         for view in VIEWS

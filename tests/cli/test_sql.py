@@ -40,7 +40,7 @@ def test_every_form_says_the_same(cli, ours):
     """Exact numbers in all of them."""
     document = cli("sql", MODELS, "--json").json
     assert document == {
-        "schema": "sessionlog.sql/1",
+        "schema": "sessionlog.sql/2",
         "columns": ["model", "calls", "tokens"],
         "rows": [{"model": name, "calls": 1, "tokens": 1000} for name in ("claude-opus-4-5", "gpt-5.3-codex", "qwen3.6-27b")],
     }  # fmt: skip
