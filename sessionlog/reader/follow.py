@@ -59,7 +59,7 @@ class _Follower:
         assert self._file is not None
         named = files.stat_path(self._path)
         here = files.stat_open(self._file)
-        if here.st_size < self._file.seek(0, os.SEEK_CUR):
+        if here.st_size < self._file.tell():
             yield from self.finish()
             yield self._note("the file was truncated: reading begins again")
             self._restart()

@@ -576,7 +576,7 @@ RULES: tuple[Rule, ...] = (
         source=GITLEAKS,
     ),
     Rule(
-        "settlemint-token", "Settlemint: access token", "sm_aat_ sm_pat_ sm_sat_",
+        "settlemint-token", "SettleMint: access token", "sm_aat_ sm_pat_ sm_sat_",
         rb"sm_[aps]at_(?=[A-Za-z]{0,15}[0-9])[A-Za-z0-9]{16}(?![A-Za-z0-9])",
         positive=("sm_pat_" + _MIX * 2,),
         negative=("sm_pat_" + "tern_of_a_match",),
