@@ -33,12 +33,12 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "diff": "Compare two sessions, from where they part.",
         "context": "Show what fills the context window, and what repeats.",
     },
-    "Logs and what is kept": {
+    "Logs, ledger and archive": {
         "sources": "List the agents whose logs are found here.",
         "check": "Name every damaged byte by file and line; mend logs.",
         "scrub": "Find keys and passwords in logs; write clean copies.",
-        "sql": "Ask the ledger a question of your own, in SQL.",
-        "ledger": "Show, verify, rebuild and back up what is remembered.",
+        "sql": "Query the ledger in SQL.",
+        "ledger": "Show, verify, rebuild and back up the ledger.",
         "archive": "Keep closed logs, so that they can be replayed later.",
         "pricing": "Show what a model costs, and the price's source.",
     },
@@ -60,9 +60,9 @@ SUBCOMMANDS: Mapping[str, Mapping[str, str]] = {
     "ledger": {
         "sync": "Bring it up to date now, and show what was read.",
         "verify": "Compare it with the logs, or with checksums where they are gone.",
-        "rebuild": "Read all logs anew; keep those that are gone.",
+        "rebuild": "Read all logs again; keep the records of deleted logs.",
         "backup": "Copy it into a new file.",
-        "forget": "Forget logs that are gone.",
+        "forget": "Delete the records of deleted logs.",
     },
 }
 """The subcommands of a command, each with its summary."""

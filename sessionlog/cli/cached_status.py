@@ -81,11 +81,11 @@ def _rules(path: str) -> tuple[Any, ...] | None:
     if not os.path.exists(path):
         return ()
     from sessionlog.analytics.budgets.rules import parse_budgets  # noqa: PLC0415 - only with a config file
-    from sessionlog.cli.plain_toml import read_plain  # noqa: PLC0415 - only with a config file
+    from sessionlog.cli.plain_toml import parse_plain_toml  # noqa: PLC0415 - only with a config file
     from sessionlog.files import read_small  # noqa: PLC0415 - only with a config file
 
     text = (read_small(path) or b"").decode()
-    config = read_plain(text)
+    config = parse_plain_toml(text)
     if config is None:
         import tomllib  # noqa: PLC0415 - 20 ms, only for TOML that is not simple
 

@@ -1,4 +1,4 @@
-"""`sessionlog check`: is every byte of these logs readable, and what else is odd about them?"""
+"""`sessionlog check`: find damaged bytes and other problems in logs, and repair our own logs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, 
         if not result.damaged:
             continue
         if source not in NATIVE:
-            repairs[result.path] = f"a log of {source} is its owner's to mend" if source else "it cannot be read"
+            repairs[result.path] = f"--repair does not change logs of {source}" if source else "it cannot be read"
             continue
         try:
             repairs[result.path] = repair_log(result.path, max_line=max_line)

@@ -37,7 +37,7 @@ def demo(*, directory: str | None) -> None:
     _heading("A session that a program recorded with SessionLogger, as a conversation.",
              "replay", session.partition("-")[0], "--dir", sessions)  # fmt: skip
     replay(**settings_of("replay", {"target": session, "directory": sessions, "no_pager": True}))
-    _heading("For those who route requests among providers: how often the router's choice was kept.",
+    _heading("If you route requests among providers: how often the router's choice was kept.",
              "routing-quality", sessions)  # fmt: skip
     routing_quality(**settings_of("routing-quality", {"paths": [sessions]}))
     print_text(

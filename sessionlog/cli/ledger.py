@@ -135,9 +135,9 @@ def forget(
     tz: str | None,
     now: str | None,
 ) -> None:
-    """Forget logs that are gone: of some agents, or whose last record is before a time, or both.
+    """Delete the records of deleted logs: of some agents, or whose last record is before a time, or both.
 
-    Logs that are still there stay: the next sync would read them again. What is forgotten cannot be brought back.
+    Logs that still exist are kept: the next sync would read them again. Deleted records cannot be restored.
 
     Example: sessionlog ledger forget --source codex --before 2026-01-01
     """

@@ -24,7 +24,7 @@ def newest_sessions(count: int, settings: Settings, directory: str | None = None
     Args:
         count: How many.
         settings: They name the ledger.
-        directory: Look only at the sessions of this folder of logs.
+        directory: Choose only among the sessions of this folder of logs.
     """
     from sessionlog.analytics.sessions import list_sessions  # noqa: PLC0415 - 60 ms, which a named session saves
 
@@ -35,14 +35,14 @@ def newest_sessions(count: int, settings: Settings, directory: str | None = None
     here = ""
     with suppress(OSError):  # a folder that was deleted
         here = os.path.realpath(os.getcwd())
-    there = sorted((one for one in found if not one.archived), key=lambda one: one.last_ns or 0)
-    ours = [one for one in there if one.project and os.path.realpath(one.project) == here]
-    chosen, place = (ours, "this folder") if len(ours) >= count else (there, "all")
+    existing = sorted((one for one in found if not one.archived), key=lambda one: one.last_ns or 0)
+    in_folder = [one for one in existing if one.project and os.path.realpath(one.project) == here]
+    chosen, scope = (in_folder, "this folder") if len(in_folder) >= count else (existing, "all")
     if len(chosen) < count:
         fail("there is only one session" if chosen else "no session is logged here yet: `sessionlog demo` writes some")
     chosen = chosen[-count:]
     names = ", ".join(f"{one.source} {one_line(one.session, 60)}" for one in chosen)
-    note(f"{names}: the newest of {place}")
+    note(f"{names}: the newest of {scope}")
     return [_target(one) for one in chosen]
 
 

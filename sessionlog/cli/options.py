@@ -199,7 +199,7 @@ REPLAY = (
     Option("--speed", "speed", "text", "Pause as the session did: 1x, 10x; 5 s at most.", "FACTOR"),
     Option("--only", "only", "text", "Event types, with commas: tool.call,llm.*,progress.", "TYPES"),
     Option("--all-messages", "all_messages", "flag", "Every request's messages, seen or not."),
-    Option("--full", "full", "flag", "Long texts whole."),
+    Option("--full", "full", "flag", "Long texts in full."),
     Option(
         "--subagents", "subagents", "text", "Events of sub-agents: inline behind a bar, none of them, or only them.",
         "inline|none|only", default="inline",
@@ -221,7 +221,7 @@ CONTEXT = (
 
 DIFF = (
     Option("", "pair", "texts", "Two logs, or beginnings of sessions' ids.", "A B", default_help="the newest two"),
-    Option("--full", "full", "flag", "Every message and text whole, and every tool."),
+    Option("--full", "full", "flag", "Every message and text in full, and every tool."),
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 

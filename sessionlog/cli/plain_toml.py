@@ -17,7 +17,7 @@ _MAX_LENGTH = 15
 """Characters of a number; longer ones are left to `tomllib`."""
 
 
-def read_plain(text: str) -> dict[str, Any] | None:
+def parse_plain_toml(text: str) -> dict[str, Any] | None:
     """Return the parsed document; None if it is not simple."""
     document: dict[str, Any] = {}
     table, headings = document, set()
@@ -67,8 +67,8 @@ def _value(text: str) -> str | int | float | bool | None:
         return inner if inner.isascii() and inner.isprintable() and '"' not in inner and "\\" not in inner else None
     if text in _BOOLEANS:
         return _BOOLEANS[text]
-    whole, dot, fraction = text.partition(".")
-    parts = whole.split("_")
+    integer, dot, fraction = text.partition(".")
+    parts = integer.split("_")
     digits = "".join(parts)
     if not all(parts) or not _DIGITS.issuperset(digits) or len(text) > _MAX_LENGTH:
         return None

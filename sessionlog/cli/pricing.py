@@ -69,9 +69,9 @@ def _note_matches(count: int) -> None:
 
 
 def _matches(info: PriceInfo, model: str | None, provider: str | None) -> bool:
-    wanted = [(info.model, model), (info.provider, provider)]
+    filters = [(info.model, model), (info.provider, provider)]
     return all(
         fnmatchcase(name.lower(), pattern.lower() if any(c in pattern for c in "*?[") else f"*{pattern.lower()}*")
-        for name, pattern in wanted
+        for name, pattern in filters
         if pattern
     )

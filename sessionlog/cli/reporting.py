@@ -226,13 +226,13 @@ def price_book(settings: Settings, path: str | None = None) -> PriceBook:
     return PriceBook.load(own, instead_of=configured)
 
 
-def _checked(place: str, table: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(path: str, table: Mapping[str, Any]) -> dict[str, Any]:
     from sessionlog.pricing.own_prices import parse_own_prices  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
 
     try:
         parse_own_prices(table)
     except InvalidPrices as error:
-        raise InvalidPrices(f"{place}: {error}") from error
+        raise InvalidPrices(f"{path}: {error}") from error
     return dict(table)
 
 
@@ -264,7 +264,7 @@ def print_lines(render: Callable[..., Iterable[Line]]) -> None:
 
 def show_report(
     report: Report,
-    asked: ReportArguments,
+    arguments: ReportArguments,
     context: ReportContext,
     *,
     table: Callable[[Any, View], Iterable[Line]] | None = None,
@@ -277,7 +277,7 @@ def show_report(
 
     Args:
         report: The report.
-        asked: The command's arguments.
+        arguments: The command's arguments.
         context: What the report read.
         table: Lays out a report that is more than one table.
         what: What an empty report has none of, for its note.
@@ -285,8 +285,8 @@ def show_report(
     Raises:
         Exit: With exit code 3 if a log is damaged and `--strict` is given.
     """
-    print_report(report, asked.form, context, table=table, wide=asked.wide)
-    if asked.form != "table":
+    print_report(report, arguments.form, context, table=table, wide=arguments.wide)
+    if arguments.form != "table":
         if report.problem_count:
             note(damage_note(report.problem_count, report.problems))
         if report.hidden_rows:
@@ -296,11 +296,11 @@ def show_report(
     if report.archived_sessions:
         note(archived_note(report.archived_sessions))
     if report.is_empty:
-        narrowed = report.window is not None or bool(asked.filters)
+        narrowed = report.window is not None or bool(arguments.filters)
         note(nothing_found(context, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
-        for sentence in _nearest_values(asked, context):
+        for sentence in _nearest_values(arguments, context):
             note(sentence)
-    if asked.strict and report.problem_count:
+    if arguments.strict and report.problem_count:
         raise Exit(UNREADABLE)
 
 
@@ -335,14 +335,14 @@ def note_archived(entry: Entry) -> None:
     note(f"{entry.path} is gone: this is from the archive, of {entry.archived[:10]}")
 
 
-def _nearest_values(asked: ReportArguments, context: ReportContext) -> Iterator[str]:
+def _nearest_values(arguments: ReportArguments, context: ReportContext) -> Iterator[str]:
     """Yield suggestions for filters without a wildcard that match no value in the logs."""
     from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, only for an empty report
 
     from sessionlog.analytics.usage import aggregate_usage  # noqa: PLC0415 - only for an empty report
 
     for key in ("provider", "model", "project", "status"):
-        plain = [pattern for pattern in asked.filters.get(key, ()) if not any(sign in pattern for sign in "*?[")]
+        plain = [pattern for pattern in arguments.filters.get(key, ()) if not any(sign in pattern for sign in "*?[")]
         if not plain:
             continue
         usage = aggregate_usage(context.paths, by=[key], env=context.env, ledger=context.ledger, now=context.now)

@@ -105,13 +105,14 @@ def report_function(name: str) -> Callable[..., None]:
     """Return the function that runs a report's command; it takes the settings that `options` declares for it."""
 
     def run(**settings: Any) -> None:
-        _run(REPORTS[name], r.ReportArguments(settings))
+        run_report(REPORTS[name], r.ReportArguments(settings))
 
     run.__name__, run.__doc__ = name, REPORTS[name].help
     return run
 
 
-def _run(command: ReportCommand, arguments: r.ReportArguments) -> None:
+def run_report(command: ReportCommand, arguments: r.ReportArguments) -> None:
+    """Make a report and print it in the chosen format."""
     settings = arguments.__dict__
     if settings.get("recent"):
         if arguments.since:

@@ -12,9 +12,9 @@ from sessionlog.sources.scrub import scrub_logs
 
 
 def scrub(*, paths: list[str] | None, write: str | None, as_json: bool) -> None:
-    """Find keys, tokens and passwords in any agent's logs: by kind and place, never the secret itself.
+    """Find keys, tokens and passwords in any agent's logs; shows their kind and place, never the secret itself.
 
-    The originals are only read. Exit code 1: secrets were found, or a file could not be searched whole.
+    The originals are only read. Exit code 1: secrets were found, or a file could not be searched completely.
 
     Example: sessionlog scrub ~/.claude --write scrubbed
     """

@@ -63,16 +63,16 @@ def status(
     form = r.choose_one(json=as_json, line=as_line)
     if (session is not None) + latest + everything > 1:
         fail("choose only one of SESSION, --latest and --all")
-    wanted = StatusQuestion(target=session, everything=everything)
+    question = StatusQuestion(target=session, everything=everything)
     make_context = partial(r.report_context, None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
     if form == "line":
         statusline_input = None if session or latest or everything else read_statusline_input()
-        _print_line(replace(wanted, statusline_input=statusline_input), make_context, prices)
+        _print_line(replace(question, statusline_input=statusline_input), make_context, prices)
         return
     context = make_context()
-    wanted = _with_budgets(wanted, context)
+    question = _with_budgets(question, context)
     with r.scan_progress() as progress:
-        found, notes = _ask(wanted, context, prices, progress)
+        found, notes = _load_status(question, context, prices, progress)
     if form == "json":
         print_json(found.to_dict())
     else:
@@ -83,18 +83,17 @@ def status(
         note(sentence)
 
 
-def _with_budgets(wanted: StatusQuestion, context: ReportContext) -> StatusQuestion:
+def _with_budgets(question: StatusQuestion, context: ReportContext) -> StatusQuestion:
     rules, config_error = budget_rules_or_error(context.settings)
-    return replace(wanted, rules=rules, config_error=config_error)
+    return replace(question, rules=rules, config_error=config_error)
 
 
-def _ask(
-    wanted: StatusQuestion, context: ReportContext, prices: str | None, progress: Progress | None = None
+def _load_status(
+    question: StatusQuestion, context: ReportContext, prices: str | None, progress: Progress | None = None
 ) -> tuple[Status, list[str]]:
-    question = replace(wanted, zone=_zone(context))
     return ask_status(
-        question, env=context.env, ledger=context.ledger, prices=r.own_prices(context.settings, prices),
-        now_ns=_nanoseconds(context.now), progress=progress,
+        replace(question, zone=_zone(context)), env=context.env, ledger=context.ledger,
+        prices=r.own_prices(context.settings, prices), now_ns=_nanoseconds(context.now), progress=progress,
     )  # fmt: skip
 
 
@@ -107,7 +106,7 @@ def _zone(context: ReportContext) -> tzinfo | None:
     return None if context.zone == "local" else resolve_zone(context.zone)
 
 
-def _print_line(wanted: StatusQuestion, make_context: Callable[..., ReportContext], prices: str | None) -> None:
+def _print_line(question: StatusQuestion, make_context: Callable[..., ReportContext], prices: str | None) -> None:
     """Print one line whatever happens: a program shows it at the bottom of a screen.
 
     Only wrong usage ends the command as usual. Unusable settings are ignored, and the line shows `CONFIG_ERROR`.
@@ -116,20 +115,20 @@ def _print_line(wanted: StatusQuestion, make_context: Callable[..., ReportContex
     try:
         try:
             context = make_context()
-            wanted = _with_budgets(wanted, context)
-            found, notes = _ask(wanted, context, prices)
-            remark = CONFIG_ERROR if wanted.config_error else _unreadable(notes)
+            question = _with_budgets(question, context)
+            found, notes = _load_status(question, context, prices)
+            remark = CONFIG_ERROR if question.config_error else _unreadable(notes)
         except (InvalidSettings, InvalidPrices):
             context, remark = make_context(settings=_default_settings()), CONFIG_ERROR
-            found, _ = _ask(wanted, context, None)
+            found, _ = _load_status(question, context, None)
         zone, now_ns = _zone(context), _nanoseconds(context.now)
     except Exit:
         raise
     except Exception as error:
-        if wanted.target is not None or isinstance(error, InvalidWindow):
+        if question.target is not None or isinstance(error, InvalidWindow):
             raise
         found = nothing_known(str(error))
-    document = with_statusline_input(found.to_dict(), wanted.statusline_input, now_ns)
+    document = with_statusline_input(found.to_dict(), question.statusline_input, now_ns)
     pieces = status_line(document, now_ns=now_ns, zone=zone, remark=remark, width=line_width(sys.stdout))
     line = Line.of(*pieces)
     line.no_wrap = True

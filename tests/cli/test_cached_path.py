@@ -12,7 +12,8 @@ from sessionlog.sources.registry import OURS
 
 LONG_AGO = 1_700_000_000
 ALLOWED = {
-    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.columns", "sessionlog.analytics.conditions",
+    "sessionlog", "sessionlog._version", "sessionlog.lazy_imports",
+    "sessionlog.analytics", "sessionlog.analytics.columns", "sessionlog.analytics.conditions",
     "sessionlog.analytics.row_order", "sessionlog.analytics.usage_columns", "sessionlog.analytics.usage_sums",
     "sessionlog.cli", "sessionlog.cli.fast_path", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.cached_path",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",

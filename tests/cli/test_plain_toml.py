@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.cli.plain_toml import read_plain
+from sessionlog.cli.plain_toml import parse_plain_toml
 from tests.profiles import examples
 
 BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\ntokens = 10_000\nper = "session"\n'
@@ -21,7 +21,7 @@ BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\n
 )  # fmt: skip
 def test_plain_settings_are_read(text):
     """Tables of numbers, truths and texts."""
-    assert read_plain(text) == tomllib.loads(text)
+    assert parse_plain_toml(text) == tomllib.loads(text)
 
 
 LINES = st.lists(
@@ -41,6 +41,6 @@ LINES = st.lists(
 def test_what_is_read_is_what_toml_means(lines):
     """Everything else is left to it, its mistakes among them."""
     text = "\n".join(lines)
-    found = read_plain(text)
+    found = parse_plain_toml(text)
     if found is not None:
         assert repr(found) == repr(tomllib.loads(text))

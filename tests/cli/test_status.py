@@ -15,7 +15,8 @@ from tests.cli.test_cached_path import settle
 LONG = "2026-11-20T09:00:00Z"
 ALLOWED = {
     "sessionlog.render.currency", "contextvars", "_contextvars",
-    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.conditions",
+    "sessionlog", "sessionlog._version", "sessionlog.lazy_imports",
+    "sessionlog.analytics", "sessionlog.analytics.conditions",
     "sessionlog.analytics.status", "sessionlog.analytics.status.statusline_input", "sessionlog.analytics.status.json_reader",
     "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",
     "sessionlog.analytics.status.document", "sessionlog.analytics.status.sums", "sessionlog.analytics.status.typical",

@@ -30,8 +30,8 @@ _MAX_NAMES = 6
 @contextmanager
 def on_path(name: str) -> Iterator[None]:
     """Put the agent's folder on the path: that of its file, else the current one."""
-    place = _place(name)
-    folder = os.path.dirname(os.path.abspath(place)) if _is_file(place) else os.getcwd()
+    location = name.rpartition(":")[0]
+    folder = os.path.dirname(os.path.abspath(location)) if _is_file(location) else os.getcwd()
     sys.path.insert(0, folder)
     try:
         yield
@@ -50,10 +50,10 @@ def load_agent(name: str, *, model: str | None = None) -> Agent:
     Raises:
         Exit: With exit code 2 if there is no such agent, or it cannot be used as one.
     """
-    place, colon, attribute = name.rpartition(":")
-    if not (place and colon and attribute):
+    location, colon, attribute = name.rpartition(":")
+    if not (location and colon and attribute):
         fail(f"{name!r} does not name an agent; {FORMS}")
-    found = _find_attribute(_import(place), place, attribute)
+    found = _find_attribute(_import(location), location, attribute)
     if isinstance(found, Agent):
         if model is not None:
             fail(f"--model is for a client or a function; {name} is an Agent, which has its own")
@@ -67,43 +67,39 @@ def load_agent(name: str, *, model: str | None = None) -> Agent:
 
 def absolute(name: str) -> str:
     """Return an agent's name with an absolute path, if it names a file."""
-    place, colon, attribute = name.rpartition(":")
-    return f"{os.path.abspath(place)}{colon}{attribute}" if colon and _is_file(place) else name
+    location, colon, attribute = name.rpartition(":")
+    return f"{os.path.abspath(location)}{colon}{attribute}" if colon and _is_file(location) else name
 
 
-def _place(name: str) -> str:
-    return name.rpartition(":")[0]
+def _is_file(location: str) -> bool:
+    return location.endswith(".py") or os.sep in location
 
 
-def _is_file(place: str) -> bool:
-    return place.endswith(".py") or os.sep in place
-
-
-def _import(place: str) -> ModuleType:
+def _import(location: str) -> ModuleType:
     try:
-        return _file_module(place) if _is_file(place) else import_module(place)
+        return _file_module(location) if _is_file(location) else import_module(location)
     except ModuleNotFoundError as error:
-        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+        if error.name is not None and (location == error.name or location.startswith(f"{error.name}.")):
             fail(f"no module {error.name!r} in {os.getcwd()} or among the installed packages; {FORMS}")
-        fail(f"{place} needs {error.name!r}, which is not installed here{_where(error, place)}")
+        fail(f"{location} needs {error.name!r}, which is not installed here{_where(error, location)}")
     except (KeyboardInterrupt, GeneratorExit, Exit):
         raise
     except SystemExit as error:
-        fail(f"{place} ended the program while it was imported (exit {error.code}); guard its start by __main__")
+        fail(f"{location} ended the program while it was imported (exit {error.code}); guard its start by __main__")
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
-        command = shlex.join(["python", place] if _is_file(place) else ["python", "-m", place])
-        cause = f"{type(error).__name__}: {error}{_where(error, place)}"
-        fail(f"{place} cannot be imported: {cause}; `{command}` shows the traceback")
+        command = shlex.join(["python", location] if _is_file(location) else ["python", "-m", location])
+        cause = f"{type(error).__name__}: {error}{_where(error, location)}"
+        fail(f"{location} cannot be imported: {cause}; `{command}` shows the traceback")
 
 
-def _file_module(place: str) -> ModuleType:
-    if files.stat_path(place) is None:
-        fail(f"{place}: no such file; {FORMS}")
-    stem = os.path.basename(place).removesuffix(".py")
+def _file_module(location: str) -> ModuleType:
+    if files.stat_path(location) is None:
+        fail(f"{location}: no such file; {FORMS}")
+    stem = os.path.basename(location).removesuffix(".py")
     name = stem if stem not in sys.modules else f"sessionlog_chat_{stem}"
-    spec = spec_from_file_location(name, os.path.abspath(place))
+    spec = spec_from_file_location(name, os.path.abspath(location))
     if spec is None or spec.loader is None:
-        fail(f"{place} is no Python file; {FORMS}")
+        fail(f"{location} is no Python file; {FORMS}")
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -113,13 +109,13 @@ def _file_module(place: str) -> ModuleType:
     return module
 
 
-def _where(error: BaseException, place: str) -> str:
+def _where(error: BaseException, location: str) -> str:
     """Return the last line of the user's own code in a traceback, as ` (path:line)`; empty if there is none."""
-    name = os.path.basename(place) if _is_file(place) else f"{place.rpartition('.')[2]}.py"
+    name = os.path.basename(location) if _is_file(location) else f"{location.rpartition('.')[2]}.py"
     line, trace = None, error.__traceback__
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
-        if os.path.basename(path) == name or os.path.dirname(path).endswith(place.replace(".", os.sep)):
+        if os.path.basename(path) == name or os.path.dirname(path).endswith(location.replace(".", os.sep)):
             line = f"{path}:{trace.tb_lineno}"
         trace = trace.tb_next
     if line is None and isinstance(error, SyntaxError) and error.filename:
@@ -127,14 +123,14 @@ def _where(error: BaseException, place: str) -> str:
     return "" if line is None else f" ({line})"
 
 
-def _find_attribute(module: ModuleType, place: str, attribute: str) -> Any:
+def _find_attribute(module: ModuleType, location: str, attribute: str) -> Any:
     try:
         return reduce(getattr, attribute.split("."), module)
     except AttributeError:
         own = [key for key, value in vars(module).items() if not key.startswith("_") and _may_be_agent(value, module)]
         near = get_close_matches(attribute, own, n=1)
         named = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(own[:_MAX_NAMES])}" if own else FORMS
-        fail(f"{place} has no {attribute!r}; {named}")
+        fail(f"{location} has no {attribute!r}; {named}")
 
 
 def _may_be_agent(value: Any, module: ModuleType) -> bool:

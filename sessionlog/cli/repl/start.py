@@ -137,8 +137,8 @@ def _why_not_writable(path: str) -> str | None:
         files.make_directories(folder)
     except (OSError, SessionLogError) as error:
         return f"{folder}: {files.reason_of(error) if isinstance(error, OSError) else error}"
-    place = folder if files.stat_path(path) is None else path
-    return None if os.access(place, os.W_OK) else f"{place} cannot be written"
+    target = folder if files.stat_path(path) is None else path
+    return None if os.access(target, os.W_OK) else f"{target} cannot be written"
 
 
 def _cause(message: str) -> str:

@@ -45,7 +45,7 @@ def test_the_newest_are_kept(typed, monkeypatch):
     with open(typed.path, "ab") as file:
         file.writelines(f'"{number}"\n'.encode() for number in range(MAX_TEXTS + 5))
     assert typed.texts()[0] == "5"
-    monkeypatch.setattr(history, "_FULL", 1000)
+    monkeypatch.setattr(history, "_MAX_BYTES", 1000)
     typed.add("last")
     monkeypatch.undo()
     with open(typed.path, "rb") as file:
