@@ -30,7 +30,7 @@ def words_of(path):
     """Every word of a module, whatever it stands in: names in parts, texts in words."""
     with tokenize.open(path) as file:
         for number, line in enumerate(file, start=1):
-            for word in re.findall(r"[A-Za-z][a-z]*", FOREIGN.sub(" ", line).replace("'s", "s")):
+            for word in re.findall(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*", FOREIGN.sub(" ", line).replace("'s", "s")):
                 yield number, word.lower()
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _FEW_BYTES = 16 << 20
 """New bytes up to which one process reads them."""
 
-_ABSENT, _UNSETTLED = -1, -2
+_ABSENT, _RECENT = -1, -2
 _HERE = f"{os.sep}$PWD"
 """Stands for the working folder in stored paths: while nothing exists at these, any working folder is the same."""
 
@@ -150,10 +150,10 @@ class Snapshot:
 
     def __init__(self, env: RecordingEnv, sources: Sequence[Source]) -> None:
         """Read the mtimes of every folder in which a log could be new, of packages with sources and the price list."""
-        from sessionlog.ledger.identity import SETTLED_NS, stored_path  # noqa: PLC0415 - as above
+        from sessionlog.ledger.identity import STABLE_AFTER_NS, stored_path  # noqa: PLC0415 - as above
 
         self._env, self._sources = env, sources
-        self._settled_ns = time_ns() - SETTLED_NS
+        self._stable_before_ns = time_ns() - STABLE_AFTER_NS
         self._listings = [
             (stored_path(one[0]), one[1], _names(*one)) for source in sources for one in source.watched_prefixes(env)
         ]
@@ -161,7 +161,7 @@ class Snapshot:
 
     def _mtime(self, path: str) -> int:
         mtime_ns = _mtime(path)
-        return _UNSETTLED if mtime_ns > self._settled_ns else mtime_ns
+        return _RECENT if mtime_ns > self._stable_before_ns else mtime_ns
 
     def write(self, connection: sqlite3.Connection, listed: Sequence[Log | Problem]) -> None:
         """Store the snapshot, without the logs that were found: `files` has their states."""

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # typing costs a start 3 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SETTLED_NS = 2_100_000_000
+STABLE_AFTER_NS = 2_100_000_000
 """Clocks of file systems tick coarsely, on FAT every two seconds."""
 
 Identity = tuple[int, int, int, int, int, str]

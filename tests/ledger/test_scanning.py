@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra
-from sessionlog.ledger.identity import SETTLED_NS
+from sessionlog.ledger.identity import STABLE_AFTER_NS
 from sessionlog.ledger.scanning import PRINT, Ends, Job, head_of, source_of, tail_of
 from sessionlog.ledger.scanning import scan_job as scan_priced
 from sessionlog.pricing.book import PriceBook
@@ -113,7 +113,7 @@ def test_a_log_written_a_moment_ago_is_not_settled(home):
     assert not scan_job(job(home)).settled
     os.utime(path, ns=(now, now + 10**12))
     assert not scan_job(job(home)).settled
-    os.utime(path, ns=(now, now - SETTLED_NS - 10**9))
+    os.utime(path, ns=(now, now - STABLE_AFTER_NS - 10**9))
     assert scan_job(job(home)).settled
 
 
