@@ -94,7 +94,7 @@ def example_book(**tokens):
         Limit(time_ns=NOON, name=name, used_percent=used, window_minutes=minutes, resets_ns=resets_ns)
         for name, used, minutes, resets_ns in windows
     )
-    book.take(LogScan(sessions=(one,), limits=limits))
+    book.add_scan(LogScan(sessions=(one,), limits=limits))
     return book
 
 
