@@ -12,7 +12,7 @@ from __future__ import annotations
 from sessionlog._version import __version__
 from sessionlog.lazy_imports import lazy_names
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.analytics.blocks import list_blocks
     from sessionlog.analytics.budgets.budget import Budget

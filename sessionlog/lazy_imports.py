@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
@@ -20,7 +20,7 @@ def lazy_names(
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
-        from importlib import import_module  # noqa: PLC0415 - it imports warnings, which the command line never needs
+        from importlib import import_module
 
         value = package[name] = getattr(import_module(f"sessionlog.{homes[name]}"), name)
         return value

@@ -86,7 +86,7 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
 
 
 def _parse(path: str, content: bytes) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 - only where there is a config file
+    import tomllib
 
     try:
         config = tomllib.loads(content.decode("utf-8"))
@@ -107,8 +107,8 @@ def parse_prices(path: str, content: bytes) -> Mapping[str, Any]:
     Raises:
         InvalidSettings: It is neither TOML nor JSON, or not a table.
     """
-    import json  # noqa: PLC0415 - only for --prices
-    import tomllib  # noqa: PLC0415 - only for --prices
+    import json
+    import tomllib
 
     try:
         text = content.decode("utf-8-sig")

@@ -166,7 +166,7 @@ def event_strategy(*, types: Sequence[str] | None = None) -> SearchStrategy[Even
         MissingExtra: hypothesis is not installed.
     """
     try:
-        from hypothesis import strategies as st  # noqa: PLC0415 - an optional package
+        from hypothesis import strategies as st
     except ImportError as error:
         raise MissingExtra("generating events needs: pip install hypothesis") from error
     text = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -214,7 +214,7 @@ def check_source(source: Source, folder: str | os.PathLike[str], *, cuts: int = 
         LogNotReadable: A log that is listed cannot be opened.
         MissingExtra: A packed log without a decoder.
     """
-    from sessionlog.source_check import SourceCheck  # noqa: PLC0415 - imports the reading half
+    from sessionlog.source_check import SourceCheck
 
     return SourceCheck(source, os.fspath(folder), cuts=cuts, damages=damages).run()
 
@@ -222,6 +222,6 @@ def check_source(source: Source, folder: str | os.PathLike[str], *, cuts: int = 
 def __getattr__(name: str) -> Any:
     if name != "SessionStoreContract":
         raise AttributeError(f"module 'sessionlog.testing' has no attribute {name!r}")
-    from sessionlog.conversation.stores.contract import SessionStoreContract  # noqa: PLC0415 - imports unittest
+    from sessionlog.conversation.stores.contract import SessionStoreContract
 
     return SessionStoreContract

@@ -5,7 +5,7 @@ Plain classes and no imports: the cached path builds its document with these, to
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Literal
@@ -91,7 +91,7 @@ class Column:
         """Return its JSON value."""
         value = self.value(row)
         if self.unit in ("time", "day") and value is not None:
-            from sessionlog.events.times import format_time  # noqa: PLC0415 - 5 ms, and few reports have times
+            from sessionlog.events.times import format_time
 
             return format_time(value)
         return list(value) if self.unit in ("texts", "sentences") else value

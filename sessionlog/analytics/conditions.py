@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sessionlog.ledger.schema import status
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any

@@ -120,7 +120,7 @@ class Question:
 
     def price_book(self) -> PriceBook:
         """Return the prices for estimates."""
-        from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - see above
+        from sessionlog.pricing.book import PriceBook
 
         if isinstance(self.prices, PriceBook):
             return self.prices
@@ -140,8 +140,8 @@ def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
         if found is not None:
             return found
     check_source_names(question.filters)
-    from sessionlog.engine.scanner import scanner  # noqa: PLC0415 - see above
-    from sessionlog.ledger.ask import Where, ask  # noqa: PLC0415 - see above
+    from sessionlog.engine.scanner import scanner
+    from sessionlog.ledger.ask import Where, ask
 
     where = Where(
         paths=paths, ledger=ledger, env=question.env, live=question.live,
@@ -167,7 +167,7 @@ def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
     """
     wanted = _sources(filters)
     if wanted:
-        from sessionlog.sources.registry import OURS, choose_sources  # noqa: PLC0415 - see above
+        from sessionlog.sources.registry import OURS, choose_sources
 
         if not all(name in OURS for name in wanted):  # others, and patterns, need every source to be loaded
             choose_sources(wanted)

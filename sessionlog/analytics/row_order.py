@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
     from typing import Any, Protocol
@@ -53,7 +53,7 @@ def by_column(sort: str, by: Sequence[str], columns: Mapping[str, str]) -> tuple
         return (lambda row: row.keys[given]), is_reversed
     name = columns.get(given.lower())
     if name is None:
-        from sessionlog.errors import InvalidQuery  # noqa: PLC0415 - 14 ms, for an error only
+        from sessionlog.errors import InvalidQuery
 
         raise InvalidQuery(f"cannot sort by {given!r}; sort by {', '.join((*by, *dict.fromkeys(columns.values())))}")
     lowest = float("-inf")

@@ -11,7 +11,7 @@ from sessionlog.analytics.usage_columns import PROVENANCE
 from sessionlog.ledger.histogram import counts_of, percentile
 from sessionlog.ledger.quarter_hours import OF_PARTS
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any

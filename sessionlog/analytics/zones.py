@@ -140,7 +140,7 @@ def _machine_zone() -> tzinfo:
         zone = zoneinfo.ZoneInfo(named.rpartition("zoneinfo/")[2])
         if all(probe.replace(tzinfo=zone).utcoffset() == probe.astimezone().utcoffset() for probe in probes):
             return zone
-    from dateutil.tz import tzlocal  # noqa: PLC0415 - only machines without a named zone need it
+    from dateutil.tz import tzlocal
 
     return tzlocal()
 

@@ -114,7 +114,7 @@ def entry_of(text: str | bytes) -> Entry | None:
 
 def version_of(source: str, path: str, kept: Mapping[str, str]) -> str:
     """Name a content: (path → hash) of all kept files."""
-    import hashlib  # noqa: PLC0415 - 5 ms, which finding a live log saves
+    import hashlib
 
     text = json.dumps([source, path, sorted(kept.items())])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

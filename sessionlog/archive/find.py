@@ -39,7 +39,7 @@ def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple
     if not isinstance(found, Entry):
         yield *found, None
         return
-    from sessionlog.archive.pack import unpack  # noqa: PLC0415 - 17 ms, which live logs save
+    from sessionlog.archive.pack import unpack
 
     entry, session_id = found, _session_of(target, found)
     place = files.temporary_directory("sessionlog-archive-")

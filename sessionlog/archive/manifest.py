@@ -77,7 +77,7 @@ def _read_lines(path: str) -> Iterator[Entry]:
 
 def _read_packs(folder: str) -> Iterator[Entry]:
     """The entries of all packs in the archive's folder."""
-    from sessionlog.archive.pack import read_own_line  # noqa: PLC0415 - 8 ms that only a lost manifest costs
+    from sessionlog.archive.pack import read_own_line
 
     for place, folders, names in os.walk(folder):
         folders.sort()

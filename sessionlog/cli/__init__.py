@@ -12,7 +12,7 @@ import sys
 from sessionlog._version import __version__
 from sessionlog.cli import fast_path
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ def _main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        from sessionlog.cli.output import UNREADABLE, note  # noqa: PLC0415 - only errors need it
+        from sessionlog.cli.output import UNREADABLE, note
 
         _close_stdout()
         note(f"sessionlog: {error.filename or 'the output'}: {error.strerror or error}")
@@ -57,7 +57,7 @@ def _run(argv: list[str]) -> int:
     code = fast_path.run(argv)
     if code is not None:
         return code
-    from sessionlog.cli.app import run  # noqa: PLC0415 - typer costs 100 ms, which the fast path saves
+    from sessionlog.cli.app import run
 
     return run(argv)
 
@@ -97,14 +97,14 @@ def _error_handler(stream: io.TextIOWrapper) -> str:
     """Return the codec error handler of a stream; UTF-8 lacks only lone surrogates."""
     if stream.encoding.lower() in ("utf-8", "utf8"):
         return "replace"
-    from sessionlog.render.look_alikes import ERRORS  # noqa: PLC0415 - few terminals need it
+    from sessionlog.render.look_alikes import ERRORS
 
     return ERRORS
 
 
 def _close_stdout() -> int:
     """Close stdout and return 0: otherwise the interpreter flushes it again at exit and prints an error."""
-    from contextlib import suppress  # noqa: PLC0415 - 2 ms, and rarely needed
+    from contextlib import suppress
 
     with suppress(OSError):
         sys.stdout.close()

@@ -11,7 +11,7 @@ import os
 from sessionlog.cli.options import COMMANDS, split_list
 from sessionlog.places import config_file, ledger_file, session_directory
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
         return False
     if command != "status" and os.path.exists(config_file(os.environ)):
         return False
-    from sessionlog.ledger.cached import open_up_to_date  # noqa: PLC0415 - not for declined commands
+    from sessionlog.ledger.cached import open_up_to_date
 
     env = {**os.environ, "SESSIONLOG_DIR": session_directory(os.environ)}
     try:
@@ -59,7 +59,7 @@ def answer(command: str, settings: Mapping[str, Any]) -> bool:
         return False
     if found is None:
         return False
-    from sessionlog.cli.output import note, print_json, print_text  # noqa: PLC0415 - not for declined commands
+    from sessionlog.cli.output import note, print_json, print_text
 
     value, notes = found
     if isinstance(value, str):
@@ -77,9 +77,9 @@ _MAX_ROWS = 10_000
 
 def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:
     """Answer `sessionlog usage --json`."""
-    from time import time_ns  # noqa: PLC0415 - only this command needs it
+    from time import time_ns
 
-    from sessionlog.analytics import columns, conditions, row_order, usage_columns, usage_sums  # noqa: PLC0415 - only this command needs them
+    from sessionlog.analytics import columns, conditions, row_order, usage_columns, usage_sums
 
     by, sort, limit = split_list([settings["by"]]), settings["sort"], settings["limit"]
     if len(set(by)) != len(by) or any(key not in conditions.KEYS or key in conditions.TIME_KEYS for key in by):
@@ -118,7 +118,7 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     )  # fmt: skip
     if not (damaged or hidden or archived):
         return value, []
-    from sessionlog.render.notes import archived_note, damage_note, limit_note  # noqa: PLC0415 - only for notes
+    from sessionlog.render.notes import archived_note, damage_note, limit_note
 
     notes = [damage_note(damaged, problems)] if damaged else []
     notes += [limit_note(hidden, "row")] if hidden else []
@@ -129,7 +129,7 @@ def _problems(connection: sqlite3.Connection) -> tuple[int, Sequence[Problem]]:
     """Return the number of problems in the logs, and the first of them."""
     if connection.execute("SELECT 1 FROM files WHERE problems AND NOT missing LIMIT 1").fetchone() is None:
         return 0, ()
-    from sessionlog.ledger.reading import ReadBook  # noqa: PLC0415 - only for damaged logs
+    from sessionlog.ledger.reading import ReadBook
 
     book = ReadBook(connection)
     return book.problem_count, book.problems
@@ -137,7 +137,7 @@ def _problems(connection: sqlite3.Connection) -> tuple[int, Sequence[Problem]]:
 
 def _status(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answer | None:
     """Answer `sessionlog status --json` and `--line`."""
-    from sessionlog.cli.cached_status import answer_status  # noqa: PLC0415 - only this command needs it
+    from sessionlog.cli.cached_status import answer_status
 
     return answer_status(connection, settings)
 

@@ -12,7 +12,7 @@ from time import time_ns
 from sessionlog.analytics.status.answer import answer
 from sessionlog.places import config_file, ledger_file
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def answer_status(
         return None
     statusline_input = None
     if as_line and not (session or settings["latest"] or everything):
-        from sessionlog.cli.statusline_input import read_statusline_input  # noqa: PLC0415 - JSON reads no stdin
+        from sessionlog.cli.statusline_input import read_statusline_input
 
         statusline_input = read_statusline_input(keep=True)
 
@@ -40,8 +40,8 @@ def answer_status(
 
     location = None
     if rules:
-        from sessionlog.analytics.budgets.states import FUNCTIONS  # noqa: PLC0415 - only budgets need it
-        from sessionlog.analytics.status.own import LedgerLocation  # noqa: PLC0415 - only budgets need it
+        from sessionlog.analytics.budgets.states import FUNCTIONS
+        from sessionlog.analytics.status.own import LedgerLocation
 
         location = LedgerLocation(settings["ledger"] or ledger_file(os.environ), os.environ)
         for name, function in FUNCTIONS.items():
@@ -56,9 +56,9 @@ def answer_status(
     document = found[0].to_dict()
     if not as_line:
         return document, []
-    from sessionlog.analytics.status.statusline_input import with_statusline_input  # noqa: PLC0415 - only --line
-    from sessionlog.cli.statusline_input import discard_kept  # noqa: PLC0415 - only --line
-    from sessionlog.render.status_line import line_width, status_line  # noqa: PLC0415 - only --line
+    from sessionlog.analytics.status.statusline_input import with_statusline_input
+    from sessionlog.cli.statusline_input import discard_kept
+    from sessionlog.render.status_line import line_width, status_line
 
     document = with_statusline_input(document, statusline_input, now_ns)
     pieces = status_line(document, now_ns=now_ns, width=line_width(sys.stdout))
@@ -67,7 +67,7 @@ def answer_status(
 
 
 def _has_colours() -> bool:
-    from sessionlog.render.stream import plain_width  # noqa: PLC0415 - JSON has none
+    from sessionlog.render.stream import plain_width
 
     return plain_width(sys.stdout) is None
 
@@ -80,14 +80,14 @@ def _rules(path: str) -> tuple[Any, ...] | None:
     """
     if not os.path.exists(path):
         return ()
-    from sessionlog.analytics.budgets.rules import parse_budgets  # noqa: PLC0415 - only with a config file
-    from sessionlog.cli.plain_toml import parse_plain_toml  # noqa: PLC0415 - only with a config file
-    from sessionlog.files import read_small  # noqa: PLC0415 - only with a config file
+    from sessionlog.analytics.budgets.rules import parse_budgets
+    from sessionlog.cli.plain_toml import parse_plain_toml
+    from sessionlog.files import read_small
 
     text = (read_small(path) or b"").decode()
     config = parse_plain_toml(text)
     if config is None:
-        import tomllib  # noqa: PLC0415 - 20 ms, only for TOML that is not simple
+        import tomllib
 
         config = tomllib.loads(text)
     return None if config.keys() - {"budgets"} else parse_budgets(config.get("budgets", {}))

@@ -23,6 +23,6 @@ def chat(
     """
     if resume is not None and system is not None:
         fail("choose only one of --resume and --system: a resumed session keeps its system text")
-    from sessionlog.cli.repl.start import start  # noqa: PLC0415 - only this command needs it
+    from sessionlog.cli.repl.start import start
 
     start(agent, resume=resume, system=system, model=model, directory=directory, as_json=as_json)

@@ -44,7 +44,7 @@ def _listed(words: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _keys(ctx: typer.Context) -> Iterable[str]:
-    from sessionlog.analytics import conditions, tools  # noqa: PLC0415 - only this completion needs it
+    from sessionlog.analytics import conditions, tools
 
     return tools.KEYS if ctx.info_name == "tools" else conditions.KEYS
 
@@ -58,15 +58,15 @@ def _columns(ctx: typer.Context) -> Iterable[str]:
 
 
 def _sources() -> list[str]:
-    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - only this completion needs it
+    from sessionlog.sources.registry import all_sources
 
     return [source.id for source in all_sources()]
 
 
 def _session_ids(incomplete: str) -> Iterator[str]:
     """Yield ids in the ledger, the newest first; no log is read, and an unreadable ledger yields none."""
-    from sessionlog.ledger.store import open_read_only  # noqa: PLC0415 - only this completion needs it
-    from sessionlog.settings import load_settings  # noqa: PLC0415 - only this completion needs it
+    from sessionlog.ledger.store import open_read_only
+    from sessionlog.settings import load_settings
 
     try:
         with closing(open_read_only(load_settings().ledger_path)) as connection:

@@ -11,7 +11,7 @@ import os
 
 from sessionlog.cli.options import COMMANDS, FORMATS, Option, settings_of, subcommand_first
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -26,7 +26,7 @@ def run(argv: Sequence[str]) -> int | None:
     settings = parse(argv)
     if settings is None:
         return None
-    from sessionlog.cli import cached_path  # noqa: PLC0415 - only a command that runs needs it
+    from sessionlog.cli import cached_path
 
     gc.disable()  # there is no garbage yet, and a collection costs 1 ms
     try:
@@ -34,8 +34,8 @@ def run(argv: Sequence[str]) -> int | None:
             return 0
     finally:
         gc.enable()
-    from sessionlog.cli.functions import function_of  # noqa: PLC0415 - not on the cached path
-    from sessionlog.cli.output import run_command  # noqa: PLC0415 - not on the cached path
+    from sessionlog.cli.functions import function_of
+    from sessionlog.cli.output import run_command
 
     return run_command(function_of(command_name(argv) or ""), **settings)
 

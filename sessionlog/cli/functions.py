@@ -6,7 +6,7 @@ from importlib import import_module
 
 from sessionlog.cli.reports import REPORTS, report_function
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

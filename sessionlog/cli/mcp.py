@@ -25,7 +25,7 @@ def mcp(*, ledger: str | None, allow_paths: bool) -> None:
 
     Example: sessionlog mcp
     """
-    from sessionlog.mcp_server import serve  # noqa: PLC0415 - an extra, and a second of imports
+    from sessionlog.mcp_server import serve
 
     if sys.stdin is not None and sys.stdin.isatty():
         note(f"sessionlog: {_HINT}")

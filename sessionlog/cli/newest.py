@@ -26,7 +26,7 @@ def newest_sessions(count: int, settings: Settings, directory: str | None = None
         settings: They name the ledger.
         directory: Choose only among the sessions of this folder of logs.
     """
-    from sessionlog.analytics.sessions import list_sessions  # noqa: PLC0415 - 60 ms, which a named session saves
+    from sessionlog.analytics.sessions import list_sessions
 
     with scan_progress() as progress:
         ledger = None if directory else settings.ledger_path

@@ -6,7 +6,7 @@ cannot differ. A command's function takes exactly the settings that its declarat
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal

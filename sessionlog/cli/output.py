@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, NoReturn
@@ -31,7 +31,7 @@ class Exit(Exception):
 
 def note(text: str) -> None:
     """Print a note to stderr, escaped for the terminal."""
-    from sessionlog.render.escape import terminal  # noqa: PLC0415 - 3 ms, and most reports have no note
+    from sessionlog.render.escape import terminal
 
     print(terminal(text), file=sys.stderr)
 
@@ -48,7 +48,7 @@ def fail(text: str, code: int = USAGE) -> NoReturn:
 
 def run_command(command: Callable[..., None], /, *args: Any, **settings: Any) -> int:
     """Run a command and return its exit code; an error of the library is printed in one line."""
-    from contextvars import copy_context  # noqa: PLC0415 - the cached path runs no command
+    from contextvars import copy_context
 
     try:
         copy_context().run(command, *args, **settings)  # context variables that a command sets end with it
@@ -57,7 +57,7 @@ def run_command(command: Callable[..., None], /, *args: Any, **settings: Any) ->
     except Exit as stop:
         return stop.code
     except Exception as error:
-        from sessionlog import errors  # noqa: PLC0415 - 14 ms, and only failed commands need it
+        from sessionlog import errors
 
         if not isinstance(error, errors.SessionLogError):
             raise
@@ -128,9 +128,9 @@ def _quoted(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     try:
-        from _json import encode_basestring_ascii  # noqa: PLC0415 - all of json costs 3 ms more
+        from _json import encode_basestring_ascii
     except ImportError:
-        from json.encoder import encode_basestring_ascii  # noqa: PLC0415 - where _json is missing
+        from json.encoder import encode_basestring_ascii
 
     return encode_basestring_ascii(text).replace("\x7f", "\\u007f")
 

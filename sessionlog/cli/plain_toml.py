@@ -6,7 +6,7 @@ anything that may be invalid, it returns None: then the caller uses `tomllib`, w
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -135,7 +135,7 @@ def _view(tz: str | None, *, plain: bool, full: bool) -> tuple[View, str | None]
     """Return the view and the terminal's colour system, None for no colours."""
     limits = Limits() if full else limits_to(SHOWN)
     if not plain and plain_width(sys.stdout) is None:
-        from sessionlog.render.console import make_console  # noqa: PLC0415 - rich costs 45 ms, and pipes do not need it
+        from sessionlog.render.console import make_console
 
         console = make_console()
         if console.is_terminal and not console.is_dumb_terminal:
@@ -216,9 +216,9 @@ def _write(text: str) -> None:
 @contextmanager
 def _pager() -> Iterator[Callable[[str], None]]:
     """Yield a function that writes to $PAGER, or to stdout if there is none; quitting the pager early is no error."""
-    import shlex  # noqa: PLC0415 - these three cost 20 ms, and pipes do not need them
-    import shutil  # noqa: PLC0415 - see shlex
-    import subprocess  # noqa: PLC0415 - see shlex
+    import shlex
+    import shutil
+    import subprocess
 
     command = shlex.split(os.environ.get("PAGER", "less -RFX"))
     program = shutil.which(command[0]) if command else None

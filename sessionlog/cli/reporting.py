@@ -21,7 +21,7 @@ from sessionlog.render.notes import archived_note, damage_note, limit_note
 from sessionlog.render.stream import plain_width
 from sessionlog.settings import Settings, load_settings, parse_prices
 
-TYPE_CHECKING = False  # sources and prices cost 80 ms, and a report on an up-to-date ledger does not need them
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
@@ -177,8 +177,8 @@ def report_context(
 
 
 def _check_log(path: str, *, any_file: bool) -> None:
-    from sessionlog.sources.discover import recognise  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
-    from sessionlog.sources.native import holds_events  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
+    from sessionlog.sources.discover import recognise
+    from sessionlog.sources.native import holds_events
 
     log = recognise(path)
     if isinstance(log, Problem) and log.kind == "unreadable":
@@ -191,7 +191,7 @@ def present(text: str | None) -> datetime:
     """Return the time of `--now`, or the present if it is not given; an invalid time ends the command."""
     if text is None:
         return datetime.now(UTC)
-    from sessionlog.events.times import parse_time  # noqa: PLC0415 - only --now needs it
+    from sessionlog.events.times import parse_time
 
     time_ns = parse_time(text)
     if time_ns is None:
@@ -211,7 +211,7 @@ def price_book(settings: Settings, path: str | None = None) -> PriceBook:
         InvalidPrices: One of them cannot be used; the message names the file.
         LogNotReadable: The file cannot be read.
     """
-    from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
+    from sessionlog.pricing.book import PriceBook
 
     own = _checked(settings.config_path, settings.prices)
     configured = PriceBook.load(own)
@@ -227,7 +227,7 @@ def price_book(settings: Settings, path: str | None = None) -> PriceBook:
 
 
 def _checked(path: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    from sessionlog.pricing.own_prices import parse_own_prices  # noqa: PLC0415 - 80 ms, see TYPE_CHECKING
+    from sessionlog.pricing.own_prices import parse_own_prices
 
     try:
         parse_own_prices(table)
@@ -255,7 +255,7 @@ def print_lines(render: Callable[..., Iterable[Line]]) -> None:
     if width is not None:
         print_text("".join(f"{line.plain}\n" for line in wrap_lines(render(width=width), width)))
         return
-    from sessionlog.render.console import make_console, print_line  # noqa: PLC0415 - rich costs 45 ms: not for pipes
+    from sessionlog.render.console import make_console, print_line
 
     console = make_console()
     for line in wrap_lines(render(width=console.width), console.width):
@@ -316,7 +316,7 @@ def print_report(
     if form == "json":
         print_json(report.lazy_dict())  # rows are made one by one, as there may be many
         return
-    from sessionlog.render.report import View, render_csv, render_markdown, render_table  # noqa: PLC0415 - 10 ms: not for JSON
+    from sessionlog.render.report import View, render_csv, render_markdown, render_table
 
     def view(width: int = 0) -> View:
         return View(width=width, tz=context.zone, now=context.now, wide=wide, home=context.home)
@@ -337,9 +337,9 @@ def note_archived(entry: Entry) -> None:
 
 def _nearest_values(arguments: ReportArguments, context: ReportContext) -> Iterator[str]:
     """Yield suggestions for filters without a wildcard that match no value in the logs."""
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, only for an empty report
+    from difflib import get_close_matches
 
-    from sessionlog.analytics.usage import aggregate_usage  # noqa: PLC0415 - only for an empty report
+    from sessionlog.analytics.usage import aggregate_usage
 
     for key in ("provider", "model", "project", "status"):
         plain = [pattern for pattern in arguments.filters.get(key, ()) if not any(sign in pattern for sign in "*?[")]
@@ -390,9 +390,9 @@ def _knows_logs(context: ReportContext) -> bool:
 
 def _finds_logs(context: ReportContext) -> bool:
     """Whether there is any log where the report looked for logs."""
-    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - all sources cost 65 ms
-    from sessionlog.sources.protocol import Log  # noqa: PLC0415 - all sources cost 65 ms
-    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - all sources cost 65 ms
+    from sessionlog.sources.discover import discover, find_logs
+    from sessionlog.sources.protocol import Log
+    from sessionlog.sources.registry import all_sources
 
     listed = (
         find_logs(context.paths, context.env) if context.paths is not None else discover(context.env, all_sources())
@@ -406,7 +406,7 @@ def scan_progress() -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from sessionlog.render.progress import ScanBar  # noqa: PLC0415 - rich's progress costs 40 ms
+    from sessionlog.render.progress import ScanBar
 
     started = time.monotonic()
     bar: ScanBar | None = None

@@ -11,7 +11,7 @@ from sessionlog.cli import reporting as r
 from sessionlog.cli.options import BLOCKS_SHOWN, SESSIONS_SHOWN, USAGE_BY
 from sessionlog.cli.output import fail
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any

@@ -43,8 +43,8 @@ def routing_quality(
 
 
 def _print(scan: RoutingQualityScan, context: r.ReportContext, width: int | None) -> None:
-    from sessionlog.render.console import make_console, print_trimmed  # noqa: PLC0415 - rich costs 45 ms: not for JSON
-    from sessionlog.render.routing import render_routing_quality  # noqa: PLC0415 - rich costs 45 ms: not for JSON
+    from sessionlog.render.console import make_console, print_trimmed
+    from sessionlog.render.routing import render_routing_quality
 
     console = make_console(width=width)
     print_trimmed(console, render_routing_quality(scan, width=console.width, tz=context.zone, now=context.now))

@@ -24,7 +24,7 @@ from sessionlog.render.status_line import line_width, status_line
 from sessionlog.render.times import home_path
 from sessionlog.settings import Settings, load_settings
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime, tzinfo
@@ -76,7 +76,7 @@ def status(
     if form == "json":
         print_json(found.to_dict())
     else:
-        from sessionlog.render.status import render_status  # noqa: PLC0415 - 40 ms, and a line does not need it
+        from sessionlog.render.status import render_status
 
         r.print_lines(partial(render_status, found.to_dict(), tz=context.zone, now=context.now, home=context.home))
     for sentence in notes:

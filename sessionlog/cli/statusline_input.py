@@ -11,7 +11,7 @@ import sys
 
 from sessionlog.analytics.status.statusline_input import parse_statusline_input
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.analytics.status.statusline_input import StatuslineInput
 
@@ -36,7 +36,7 @@ def discard_kept() -> None:
 
 
 def _stdin_text() -> str:
-    from select import select  # noqa: PLC0415 - only a status line reads stdin
+    from select import select
 
     stream, pieces, size, wait = sys.stdin, [], 0, _FIRST_SECONDS
     try:

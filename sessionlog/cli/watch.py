@@ -98,7 +98,7 @@ def _check_live(*, as_json: bool, now: str | None) -> None:
 
 
 def _watch(watcher: Watcher, seen: WatchSnapshot, context: r.ReportContext, interval: float, config: _Config) -> None:
-    from sessionlog.render.watch_screen import open_screen  # noqa: PLC0415 - rich costs 60 ms, and --once does not need it
+    from sessionlog.render.watch_screen import open_screen
 
     with ExitStack() as stack:
         stack.enter_context(_exit_on_sigterm())

@@ -112,7 +112,7 @@ def to_csv(steps: Sequence[StepRecord], *, durations: bool = True) -> str:
 
 def to_table(steps: Sequence[StepRecord], *, durations: bool = True) -> list[list[str]]:
     """Return the cells of the CSV, the heading first: escaped, formatted, not yet quoted."""
-    from sessionlog.render.steps import make_steps_table  # noqa: PLC0415 - escaping is render's
+    from sessionlog.render.steps import make_steps_table
 
     return make_steps_table(steps, durations=durations)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from sessionlog.lazy_imports import lazy_names
 
-TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.conversation.agent import Agent
     from sessionlog.conversation.history.conversation import Conversation, TokenCounter

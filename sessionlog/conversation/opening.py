@@ -99,7 +99,7 @@ def open_log_of(
     skip_damage: bool,
 ) -> SessionState:
     """Open a session from its log, and continue the log; raises as `Session.resume` does."""
-    from sessionlog.conversation.log.logged_session import (  # noqa: PLC0415 - it loads the readers of all logs
+    from sessionlog.conversation.log.logged_session import (
         find_logged_session,
         open_log,
     )
@@ -125,7 +125,7 @@ def open_fork_of_log(
 
     Raises as `Session.fork_from` does.
     """
-    from sessionlog.conversation.log.logged_session import find_logged_session  # noqa: PLC0415 - as in open_log_of
+    from sessionlog.conversation.log.logged_session import find_logged_session
 
     logged = find_logged_session(target, directory=directory, at=at, skip_damage=skip_damage)
     _check_parts(session_id=session_id, store=store, settings=settings)
@@ -231,7 +231,7 @@ def _logged(logger: SessionLogger | None) -> LoggedSession | None:
     """Read a log; None if it is new or has only its start."""
     if logger is None or logger.is_new():
         return None
-    from sessionlog.conversation.log.logged_session import read_logged_session  # noqa: PLC0415 - as in open_log_of
+    from sessionlog.conversation.log.logged_session import read_logged_session
 
     found = read_logged_session(logger.path)
     return found if found.messages or found.requests or found.parent else None

@@ -80,8 +80,8 @@ def _may_fork() -> bool:
 
 @contextmanager
 def _processes(count: int) -> Iterator[Executor]:
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - 25 ms, which small scans save
-    from multiprocessing import get_context  # noqa: PLC0415 - small scans save it
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
     executor = ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin_worker)
     try:
@@ -114,7 +114,7 @@ def _spread(
     folder: str | None = None,
 ) -> Iterator[Scanned]:
     """Submit shares, a few at a time, and yield their results."""
-    from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait  # noqa: PLC0415 - 25 ms, which small scans save
+    from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 
     known = [source for source in all_sources() if sources.get(source.id) is source]  # workers find them by their ids
     ids = {source.id for source in known}

@@ -6,7 +6,7 @@ from sys import getrefcount
 
 import orjson
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -29,7 +29,7 @@ def encode_object(value: dict[str, Any]) -> bytes:
             return line
     except (TypeError, ValueError, RecursionError):
         pass
-    from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms that ordinary payloads never need
+    from sessionlog.events.sanitise import sanitise
 
     return _dumps(sanitise(value), None, _NEWLINE)
 
@@ -49,7 +49,7 @@ def _is_intact(line: bytes, value: dict[str, Any]) -> bool:
 
 def shorten(value: dict[str, Any], limit: int) -> bytes:
     """Return an event's line with its strings cut until it fits `limit` bytes, marked `truncated: true`."""
-    from sessionlog.events.sanitise import cut_strings, sanitise  # noqa: PLC0415 - see above
+    from sessionlog.events.sanitise import cut_strings, sanitise
 
     value = sanitise(value)
     data = value.get("data")

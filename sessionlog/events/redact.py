@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from sessionlog.events.secrets import find_spans
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -53,7 +53,7 @@ def apply_hook(hook: Hook, value: Any) -> Any:
             return FAILED
         return changed if isinstance(changed, str) else FAILED
     if isinstance(value, dict):
-        from sessionlog.events.sanitise import distinct_keys  # noqa: PLC0415 - only with a hook, which has loaded it
+        from sessionlog.events.sanitise import distinct_keys
 
         return distinct_keys((apply_hook(hook, key), apply_hook(hook, item)) for key, item in value.items())
     if isinstance(value, list):

@@ -16,7 +16,7 @@ from _weakref import ref
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO
@@ -475,7 +475,7 @@ def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | N
 
 def _write_temporary(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
     """Write a synced file of another name into the same folder; return its path."""
-    import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
+    import tempfile
 
     folder, name = os.path.split(os.path.abspath(path))
     fd, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
@@ -512,7 +512,7 @@ def append_private(path: str, pieces: Iterable[bytes]) -> None:
 
 def temporary_directory(prefix: str) -> str:
     """Make a private folder; the caller removes it (`remove_directory`)."""
-    import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
+    import tempfile
 
     return tempfile.mkdtemp(prefix=prefix)
 
@@ -523,7 +523,7 @@ def open_temporary(folder: str | None = None) -> tuple[BinaryIO, str]:
     Raises:
         OSError: There is no room for it.
     """
-    import tempfile  # noqa: PLC0415 - 8 ms that a logger never needs
+    import tempfile
 
     fd, path = tempfile.mkstemp(prefix="sessionlog-", dir=folder)
     if folder is None:
@@ -540,14 +540,14 @@ def reopen_temporary(path: str) -> BinaryIO:
 
 def copy_file(path: str, copy: str) -> None:
     """Copy a file's bytes into a new file."""
-    import shutil  # noqa: PLC0415 - 5 ms that a logger never needs
+    import shutil
 
     shutil.copyfile(path, copy)
 
 
 def remove_directory(path: str) -> None:
     """Remove a folder that `temporary_directory` made, with all that is in it."""
-    import shutil  # noqa: PLC0415 - see copy_file
+    import shutil
 
     shutil.rmtree(path, ignore_errors=True)
 
@@ -594,7 +594,7 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
         LogNotReadable: Missing, not a regular file, a link to another user's file, or no permission. Reading the file
             raises it too, where the system fails.
     """
-    from sessionlog.errors import LogNotReadable  # noqa: PLC0415 - 1 ms that a logger never needs
+    from sessionlog.errors import LogNotReadable
 
     try:
         link = os.lstat(path)
@@ -630,7 +630,7 @@ class _LogReader(io.FileIO):
         try:
             yield
         except OSError as error:
-            from sessionlog.errors import LogNotReadable  # noqa: PLC0415 - as in `open_log`
+            from sessionlog.errors import LogNotReadable
 
             raise LogNotReadable(f"{self.name}: {reason_of(error)}") from error
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 
 from sessionlog import files
 
-TYPE_CHECKING = False  # as in files
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO

@@ -99,8 +99,8 @@ def load_book(
         scanner: The function that scans jobs.
         progress: Called after every log.
     """
-    from sessionlog.sources.discover import discover, find_logs  # noqa: PLC0415 - 5 ms, which logs that only grow save
-    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+    from sessionlog.sources.discover import discover, find_logs
+    from sessionlog.sources.registry import all_sources
 
     book = Book(prices)
     env = os.environ if env is None else env
@@ -191,8 +191,8 @@ def _read_again(book: Book, changed: Sequence[ChangedLog], scanner: Scanner, pro
 
 def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
     """List all logs of this machine, read those that have changed, and store a snapshot of folders and variables."""
-    from sessionlog.sources.discover import discover  # noqa: PLC0415 - 5 ms, which logs that only grow save
-    from sessionlog.sources.registry import all_sources  # noqa: PLC0415 - as above
+    from sessionlog.sources.discover import discover
+    from sessionlog.sources.registry import all_sources
 
     connection = book.connection
     watched, sources = RecordingEnv(env), all_sources()

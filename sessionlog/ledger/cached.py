@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sessionlog.ledger.freshness import open_current
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ def open_up_to_date(path: str, env: Mapping[str, str]) -> sqlite3.Connection | N
     if not changed:
         return connection
     connection.close()
-    from sessionlog.ledger.ask import read_changed  # noqa: PLC0415 - scanning and pricing, which an unchanged log saves
+    from sessionlog.ledger.ask import read_changed
 
     return read_changed(path, changed)
 
@@ -47,7 +47,7 @@ def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook]
         connection = open_up_to_date(path, env)
         if connection is None:
             return None
-        from sessionlog.ledger.reading import ReadBook  # noqa: PLC0415 - 5 ms, which the cached path of commands saves
+        from sessionlog.ledger.reading import ReadBook
 
         book = ReadBook(connection)
         try:
@@ -55,7 +55,7 @@ def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook]
         finally:
             book.close()
     except Exception as error:
-        from sessionlog.errors import SessionLogError  # noqa: PLC0415 - as above
+        from sessionlog.errors import SessionLogError
 
         if isinstance(error, SessionLogError):
             raise

@@ -14,7 +14,7 @@ from time import time_ns
 from sessionlog._version import __version__
 from sessionlog.ledger.trust import file_flaw, is_ledger, owner_flaw, read_only
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
@@ -71,9 +71,9 @@ def open_current(
     list, or if it cannot be used: `ask` handles these cases.
     """
     try:
-        from _sqlite3 import Error, connect  # noqa: PLC0415 - sqlite3 would add 3 ms for datetime
+        from _sqlite3 import Error, connect
     except ImportError:
-        from sqlite3 import Error, connect  # noqa: PLC0415 - callers without a ledger save it
+        from sqlite3 import Error, connect
     connection = changed = None
     try:
         if file_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
@@ -140,7 +140,7 @@ def changed_logs(
 
 
 def _are_sidecars_unchanged(state: str) -> bool:
-    from sessionlog.ledger.identity import are_sidecars_unchanged  # noqa: PLC0415 - 1 ms, which most logs save
+    from sessionlog.ledger.identity import are_sidecars_unchanged
 
     return are_sidecars_unchanged(state)
 
@@ -150,7 +150,7 @@ class Snapshot:
 
     def __init__(self, env: RecordingEnv, sources: Sequence[Source]) -> None:
         """Read the mtimes of every folder in which a log could be new, of packages with sources and the price list."""
-        from sessionlog.ledger.identity import STABLE_AFTER_NS, stored_path  # noqa: PLC0415 - as above
+        from sessionlog.ledger.identity import STABLE_AFTER_NS, stored_path
 
         self._env, self._sources = env, sources
         self._stable_before_ns = time_ns() - STABLE_AFTER_NS
@@ -165,7 +165,7 @@ class Snapshot:
 
     def write(self, connection: sqlite3.Connection, listed: Sequence[Log | Problem]) -> None:
         """Store the snapshot, without the logs that were found: `files` has their states."""
-        from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
+        from sessionlog.ledger.identity import stored_path
 
         if any(hasattr(item, "kind") for item in listed):  # a place that cannot be listed is reported every time
             connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
@@ -223,7 +223,7 @@ def _value(env: Mapping[str, str], name: str) -> str | bytes | None:
     value = env[name] if name in env else None  # noqa: SIM401 - `get` of a `RecordingEnv` may differ from its items
     if value is None or value.isascii():
         return value
-    from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - as above
+    from sessionlog.ledger.identity import stored_path
 
     return stored_path(value)
 

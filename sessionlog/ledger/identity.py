@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

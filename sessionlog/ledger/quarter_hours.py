@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sessionlog.ledger.schema import LETTER, QUARTER_NS
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection
@@ -64,7 +64,7 @@ def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:
-    from sessionlog.ledger.storable import rows_of  # noqa: PLC0415 - json, which reports on unchanged logs save
+    from sessionlog.ledger.storable import rows_of
 
     rows_of(connection, _FILL.format(records=records))
 

@@ -9,7 +9,7 @@ from sessionlog.errors import Problem
 from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.storable import rows_of, storable
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -61,7 +61,7 @@ class ReadBook:
 
         Of reports of the same moment the one that resets later counts, then the one with more use.
         """
-        from sessionlog.sources.record import Limit  # noqa: PLC0415 - few reports ask for limits
+        from sessionlog.sources.record import Limit
 
         sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
             WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})

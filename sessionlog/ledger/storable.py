@@ -28,7 +28,7 @@ def within_64_bits(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def metadata_text(metadata: Mapping[str, Any]) -> str:
     """Return metadata as JSON; if that fails (nesting, size), only texts and numbers, which reports can group by."""
-    import orjson  # noqa: PLC0415 - 13 ms, which a report on unchanged logs saves
+    import orjson
 
     try:
         return orjson.dumps(metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode()

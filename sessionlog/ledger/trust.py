@@ -11,7 +11,7 @@ import stat
 
 from sessionlog.ledger.schema import APPLICATION, VERSION, VIEWS
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from sessionlog.events.redact import MARK
 from sessionlog.events.secrets import find_spans
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -65,7 +65,7 @@ class Deltas:
         return ({**data, **changed}, False) if changed else (data, is_whole)
 
     def _loaded(self) -> Callable[[bytes], int]:
-        from sessionlog.events.secrets.search import begin_of_token  # noqa: PLC0415 - 5 ms, only for streamed answers
+        from sessionlog.events.secrets.search import begin_of_token
 
         self._begin_of_token = begin_of_token
         return begin_of_token

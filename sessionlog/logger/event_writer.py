@@ -24,7 +24,7 @@ from sessionlog.logger.line_encoder import LineEncoder
 from sessionlog.logger.log_file import Append, LogFile, NotSyncedError
 from sessionlog.logger.notices import Notices, Notify
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
@@ -69,7 +69,7 @@ class EventWriter:
             raise ValueError(f"on_error {on_error!r}: use 'count' or 'raise'")
         self.session_id = new_session_id(clock(), os.urandom) if session_id is None else check_session_id(session_id)
         if directory is None:
-            from sessionlog.settings import session_directory  # noqa: PLC0415 - 1 ms, only without a given directory
+            from sessionlog.settings import session_directory
 
             directory = session_directory(os.environ)
         self._file = LogFile(_absolute(os.fspath(directory)), f"{self.session_id}.jsonl", durability)
@@ -97,7 +97,7 @@ class EventWriter:
     def totals(self) -> Totals:
         """The usage and cost of the responses recorded so far."""
         if self._totals is None:
-            from sessionlog.logger.totals import Totals  # noqa: PLC0415 - 3 ms, at the first response
+            from sessionlog.logger.totals import Totals
 
             self._totals = Totals()
         return self._totals
@@ -221,7 +221,7 @@ class EventWriter:
         return True
 
     def _raise_not_recorded(self) -> None:
-        from sessionlog.errors import NotRecorded  # noqa: PLC0415 - 1 ms, only where an event was lost
+        from sessionlog.errors import NotRecorded
 
         raise NotRecorded(f"{self.path}: event not recorded: {self._counters.last_error}")
 
@@ -359,7 +359,7 @@ def _final(error: Exception) -> Exception:
 
 def _apply(hook: Hook, data: Any) -> Any:
     """Return a copy of a payload with every string passed through the user's hook."""
-    from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms, only with a hook
+    from sessionlog.events.sanitise import sanitise
 
     return apply_hook(hook, sanitise(data))
 
@@ -381,7 +381,7 @@ def _payload_data(data: Any) -> Any:
     """Return a payload dataclass as its JSON object; anything else as it is."""
     if type(data).__module__ != "sessionlog.events.payloads":
         return data
-    from sessionlog.events.payload_json import to_data  # noqa: PLC0415 - 10 ms that dict payloads never need
+    from sessionlog.events.payload_json import to_data
 
     return to_data(data)
 

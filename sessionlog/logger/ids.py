@@ -20,7 +20,7 @@ def check_session_id(session_id: object) -> str:
     """
     reason = _why_invalid(session_id)
     if reason:
-        from sessionlog.errors import InvalidSessionId  # noqa: PLC0415 - 1 ms that good ids never need
+        from sessionlog.errors import InvalidSessionId
 
         shown = repr(session_id)[:80] if isinstance(session_id, str) else type(session_id).__name__
         raise InvalidSessionId(

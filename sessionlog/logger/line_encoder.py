@@ -14,7 +14,7 @@ from sessionlog.events.redact import MARK, redact_line
 from sessionlog.events.secrets import may_hold_secret
 from sessionlog.logger.deltas import Deltas
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -92,7 +92,7 @@ def _with_keys_apart(line: bytes, redacted: bytes) -> bytes:
     """Return a redacted line in which several keys of one object that were secrets stay several keys."""
     if redacted.count(MARK) < 2:
         return redacted
-    from sessionlog.events.redacted_keys import with_distinct_keys  # noqa: PLC0415 - only where several secrets were
+    from sessionlog.events.redacted_keys import with_distinct_keys
 
     return with_distinct_keys(line, redacted)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from sessionlog import files
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.logger.syncer import Syncer
 
@@ -145,7 +145,7 @@ class LogFile:
                 files.sync(self._open.fd)
             else:
                 if self._syncer is None:
-                    from sessionlog.logger.syncer import Syncer  # noqa: PLC0415 - only this durability needs a thread
+                    from sessionlog.logger.syncer import Syncer
 
                     self._syncer = Syncer(self._open.fd)
                 self._syncer.mark_dirty()

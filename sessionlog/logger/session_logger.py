@@ -23,7 +23,7 @@ from sessionlog.logger.event_writer import MAX_EVENT, EventWriter
 from sessionlog.logger.notices import Notify
 from sessionlog.logger.tool_timer import ToolTimer, describe
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
@@ -122,7 +122,7 @@ class SessionLogger(EventWriter):
 
     def callback(self) -> Callback:
         """Return a plain function for an agent loop: call it with an event, a mapping with `type`, or (type, data)."""
-        from sessionlog.events.envelope import Event  # noqa: PLC0415 - 2 ms that emit never needs
+        from sessionlog.events.envelope import Event
 
         def record(event: Event | Mapping[str, Any] | str, data: Any = None) -> bool:
             if isinstance(event, str):
@@ -170,7 +170,7 @@ class SessionLogger(EventWriter):
 
         `usage` has our names, or is the usage object of an SDK: OpenAI's, Anthropic's, Google's, pydantic-ai's.
         """
-        from sessionlog.events.usage import loggable_usage  # noqa: PLC0415 - 2 ms, at the first response
+        from sessionlog.events.usage import loggable_usage
 
         if more:
             self._check_names("llm.response", more)
@@ -241,13 +241,13 @@ class SessionLogger(EventWriter):
 
     def _check_names(self, type_: str, names: Mapping[str, Any]) -> None:
         with suppress(Exception):
-            from sessionlog.events.near_names import misspelt  # noqa: PLC0415 - 10 ms, only for a caller's own field
+            from sessionlog.events.near_names import misspelt
 
             self._counters.warn("field", misspelt(type_, names))
 
     def __enter__(self) -> Self:
         if self._catch_sigterm and threading.current_thread() is threading.main_thread():
-            import signal  # noqa: PLC0415 - 2 ms, only with `catch_sigterm`
+            import signal
 
             self._previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
         if self.is_new():
@@ -264,7 +264,7 @@ class SessionLogger(EventWriter):
         finally:
             self.close()
             if self._previous_handler is not None:
-                import signal  # noqa: PLC0415 - see __enter__
+                import signal
 
                 signal.signal(signal.SIGTERM, self._previous_handler)
                 self._previous_handler = None
@@ -297,7 +297,7 @@ def _as_list(messages: Any) -> list[Any] | None:
         return list(messages)
     if isinstance(messages, Mapping | bytes) or not isinstance(messages, Iterable):
         return [messages]
-    from sessionlog.events.sanitise import MAX_ITEMS  # noqa: PLC0415 - 2 ms, only for messages that are no list
+    from sessionlog.events.sanitise import MAX_ITEMS
 
     listed: list[Any] = []
     try:
@@ -313,8 +313,8 @@ def _as_list(messages: Any) -> list[Any] | None:
 
 def _to_event(value: Mapping[str, Any]) -> Event:
     """Make an event of a mapping; without `data`, the keys that are not the envelope's are its payload."""
-    from sessionlog.events.envelope import Event  # noqa: PLC0415 - 2 ms that emit never needs
-    from sessionlog.events.sanitise import distinct_keys  # noqa: PLC0415 - as above
+    from sessionlog.events.envelope import Event
+    from sessionlog.events.sanitise import distinct_keys
 
     envelope = ("session_id", "seq", "type", "ts", "data")
     rest = distinct_keys((str(key), item) for key, item in value.items() if key not in envelope)

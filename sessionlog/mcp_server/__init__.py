@@ -31,10 +31,10 @@ def serve(log_error: Callable[[str], None], *, env: Mapping[str, str] | None = N
         MissingExtra: The official SDK is not installed, or is older than 2.
     """
     try:
-        import mcp.server  # noqa: F401, PLC0415 - an extra
-        import mcp_types  # noqa: F401, PLC0415 - versions before 2 lack it
+        import mcp.server  # noqa: F401 - an extra
+        import mcp_types  # noqa: F401 - versions before 2 lack it
     except ImportError as error:
         raise MissingExtra("the MCP server needs: pip install 'sessionlog[mcp]'") from error
-    from sessionlog.mcp_server.server import build_server, run_stdio  # noqa: PLC0415 - only where the extra is there
+    from sessionlog.mcp_server.server import build_server, run_stdio
 
     run_stdio(build_server(env=env, log_error=log_error, allow_paths=allow_paths))

@@ -136,7 +136,7 @@ def _key(key: object) -> str:
 
 
 def _sanitised(value: object) -> Any:
-    from sessionlog.events.sanitise import sanitise  # noqa: PLC0415 - 2 ms that ordinary messages do not need
+    from sessionlog.events.sanitise import sanitise
 
     return sanitise(value)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sessionlog.lazy_imports import lazy_names
 
-TYPE_CHECKING = False  # typing itself costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.pricing.book import PriceBook, PriceInfo, PriceTier
     from sessionlog.pricing.estimate import estimate_cost

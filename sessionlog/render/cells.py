@@ -17,7 +17,7 @@ def cell_len(text: str) -> int:
     """Return the width of a text in cells."""
     if text.isascii() or _ONE_CELL.issuperset(text):
         return len(text)
-    from rich.cells import cell_len as measure  # noqa: PLC0415 - most reports never need it
+    from rich.cells import cell_len as measure
 
     return measure(text)
 
@@ -26,7 +26,7 @@ def cut_to(text: str, width: int) -> str:
     """Return the first `width` cells of a wider text; a character cut in half becomes a blank."""
     if text.isascii() or _ONE_CELL.issuperset(text):
         return text[:width]
-    from rich.cells import set_cell_size  # noqa: PLC0415 - most reports never need it
+    from rich.cells import set_cell_size
 
     return set_cell_size(text, width)
 
@@ -36,6 +36,6 @@ def chop(text: str, width: int) -> list[str]:
     width = max(1, width)
     if text.isascii() or _ONE_CELL.issuperset(text):
         return [text[start : start + width] for start in range(0, len(text), width)]
-    from rich.cells import chop_cells  # noqa: PLC0415 - most reports never need it
+    from rich.cells import chop_cells
 
     return chop_cells(text, width)

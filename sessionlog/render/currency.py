@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -66,7 +66,7 @@ def parse_currency(table: Mapping[str, Any], *, place: str) -> Currency:
     """
     if not table:
         return Currency()
-    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - 14 ms, which most settings save
+    from sessionlog.errors import InvalidSettings
 
     if unknown := sorted(table.keys() - set(_KEYS)):
         raise InvalidSettings(f"{place}: unknown key {unknown[0]!r} in [currency]; known are {', '.join(_KEYS)}")

@@ -86,7 +86,7 @@ def strip_line_ends(text: str) -> str:
 
 def html(text: str) -> str:
     """Escape for an HTML text or a quoted attribute; controls are made visible, lines and tabs stay."""
-    from html import escape  # noqa: PLC0415 - 1 ms, which only HTML needs
+    from html import escape
 
     return escape(terminal(text, newline=True, tab=True), quote=True)
 
@@ -126,7 +126,7 @@ def _joins(char: str) -> bool:
     """Whether a character belongs to the one before it."""
     if char.isascii():
         return False
-    from unicodedata import combining  # noqa: PLC0415 - 1 ms, which ASCII never needs
+    from unicodedata import combining
 
     return combining(char) > 0 or "\ufe00" <= char <= "\ufe0f" or char == "\u200d"
 

@@ -10,7 +10,7 @@ import re
 
 from sessionlog.render.cells import cell_len, chop
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

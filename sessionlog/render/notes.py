@@ -8,7 +8,7 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.unreadable import unreadable_note
 from sessionlog.render.escape import one_line
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

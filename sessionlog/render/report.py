@@ -22,7 +22,7 @@ from sessionlog.render.numbers import UNKNOWN, cost_text, duration, exact, human
 from sessionlog.render.table import Cell, Column, FittedTable, fit_table, is_empty
 from sessionlog.render.times import home_path, stamp
 
-TYPE_CHECKING = False  # importing the reports takes 80 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime

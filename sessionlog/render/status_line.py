@@ -12,7 +12,7 @@ import os
 
 from sessionlog.render.currency import currency
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import tzinfo
@@ -79,7 +79,7 @@ def _length(pieces: list[_Piece]) -> int:
     text = "".join(gap + text for _, gap, text, _ in pieces)[len(pieces[0][1]) :]
     if text.translate(_NARROW).isascii():
         return len(text)
-    from sessionlog.render.cells import cell_len  # noqa: PLC0415 - ASCII names do not need it
+    from sessionlog.render.cells import cell_len
 
     return cell_len(text)
 
@@ -134,7 +134,7 @@ def cost_text(usd: float) -> str:
     shown = currency()
     whole, _, cents = repr(usd * shown.rate).partition(".")
     if usd * shown.rate < _LEAST_USUAL or not (whole.isdigit() and cents.isdigit()):
-        from sessionlog.render import numbers  # noqa: PLC0415 - 4 ms for `decimal`
+        from sessionlog.render import numbers
 
         return numbers.cost_text(usd)
     hundredths = int(whole + cents[:2].ljust(2, "0")) + (cents[2:3] >= "5")
@@ -146,7 +146,7 @@ def percent(share: float) -> str:
     rounded = int(share / 100 * 100 + 0.5) if 0 <= share <= _FULL else 0
     if 0 < rounded < _FULL:
         return f"{rounded} %"
-    from sessionlog.render import numbers  # noqa: PLC0415 - 4 ms for `decimal`
+    from sessionlog.render import numbers
 
     return numbers.percent(share / 100)
 
@@ -190,7 +190,7 @@ def until_words(stamp: str | None, now_ns: int, zone: tzinfo | None) -> str:
     """Return when something resets: `until 12:10`, within a week `until Tue 12:10`, later `until 21 Nov`."""
     if stamp is None:
         return ""
-    from datetime import UTC, datetime  # noqa: PLC0415 - 2 ms, which only budgets need
+    from datetime import UTC, datetime
 
     try:
         at = datetime.fromisoformat(stamp).astimezone(zone)
@@ -209,6 +209,6 @@ def safe_name(text: str, limit: int = _NAME) -> str:
     """Return a name of a log, escaped for a terminal."""
     if text.isascii() and text.isprintable() and len(text) <= limit:
         return text
-    from sessionlog.render.escape import one_line  # noqa: PLC0415 - 8 ms, which short ASCII names do not need
+    from sessionlog.render.escape import one_line
 
     return one_line(text, limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 

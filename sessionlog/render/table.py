@@ -9,7 +9,7 @@ from __future__ import annotations
 from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.line import Line
 
-TYPE_CHECKING = False  # typing costs a start-up 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

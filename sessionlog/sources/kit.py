@@ -596,9 +596,9 @@ class _Driver(Struct, Generic[R], frozen=True):
         A log of one session may hold rows of others (those that it was forked from): with another's id only these rows
         are read, otherwise all.
         """
-        from heapq import merge  # noqa: PLC0415 - only reading events needs it
+        from heapq import merge
 
-        from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - 2 ms, which scans save
+        from sessionlog.sources.fold_events import EventFold
 
         rows = self._full_rows
         if rows.of_session is not None:
@@ -629,9 +629,9 @@ class _Driver(Struct, Generic[R], frozen=True):
 
     def _read_long(self, path: str) -> Iterator[Event | Problem]:
         """Yield all of a long log as events; a scan runs some megabytes ahead."""
-        from heapq import merge  # noqa: PLC0415 - as in `read`
+        from heapq import merge
 
-        from sessionlog.sources.fold_events import EventFold  # noqa: PLC0415 - as in `read`
+        from sessionlog.sources.fold_events import EventFold
 
         own, beside = self._session_of(path), list(self._subagent_logs(path))
         log = self._full_rows.open(path, None)

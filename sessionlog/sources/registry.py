@@ -64,7 +64,7 @@ def load_source(source_id: str) -> Source:
 
 def entry_points(*, group: str) -> Iterable[EntryPoint]:
     """Return the entry points of other packages in a group."""
-    from importlib import metadata  # noqa: PLC0415 - 30 ms, which scans by built-in sources save
+    from importlib import metadata
 
     return metadata.entry_points(group=group)
 
@@ -131,7 +131,7 @@ def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:
     for pattern in patterns:
         fitting = {source.id for source in known if fnmatchcase(source.id, pattern.lower())}
         if not fitting:
-            from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, for a mistake
+            from difflib import get_close_matches
 
             ids = [source.id for source in known]
             near = [one for one in ids if pattern and pattern.lower() in one] or get_close_matches(pattern, ids)

@@ -70,7 +70,7 @@ class Spool:
         Raises:
             sqlite3.Error: The temporary file cannot be made.
         """
-        import sqlite3  # noqa: PLC0415 - small logs do without
+        import sqlite3
 
         self._connection: sqlite3.Connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
@@ -155,7 +155,7 @@ def _encode(value: Any) -> bytes:
     try:
         return b"m" + msgspec.msgpack.encode(value)
     except (TypeError, ValueError, OverflowError):  # a number beyond 64 bits, a lone surrogate
-        import pickle  # noqa: PLC0415 - 3 ms for what hardly any log holds
+        import pickle
 
         return b"p" + pickle.dumps(value)
 
@@ -164,7 +164,7 @@ def _decode(data: bytes, type_: type[T]) -> T:
     body = memoryview(data)[1:]
     if data[:1] == b"m":
         return msgspec.msgpack.decode(body, type=type_)
-    import pickle  # noqa: PLC0415 - as above
+    import pickle
 
     value: T = pickle.loads(body)  # noqa: S301 - written by this process, into a file that has no name
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.sums import UnknownUse, unknown_use, unreadable_logs, untimed_requests
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -99,7 +99,7 @@ def _no_price(rule: BudgetRule, models: list[str], requests: int, used: int) -> 
 
 
 def _shell_word(model: str) -> str:
-    from shlex import quote  # noqa: PLC0415 - for a rare sentence
+    from shlex import quote
 
     return quote(model)
 

@@ -13,7 +13,7 @@ import time
 
 from sessionlog import files
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -11,7 +11,7 @@ than that is not reserved to its end.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ whole numbers: nano-dollars, tokens or requests. This module imports nothing, be
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal, NoReturn
@@ -237,7 +237,7 @@ _MEANT = {"dollars": "usd", "dollar": "usd", "cost": "usd", "amount": "usd", "li
 
 def _near(key: str) -> str:
     """A suggestion for an unknown key; empty if none is similar."""
-    from difflib import get_close_matches  # noqa: PLC0415 - for a rare error
+    from difflib import get_close_matches
 
     near = get_close_matches(key.lower(), [*_KEYS, *_MEANT], n=1)
     return f" (did you mean {_MEANT.get(near[0], near[0])!r}?)" if near else ""
@@ -248,6 +248,6 @@ def _error(name: str, why: str) -> Exception:
 
 
 def _invalid(why: str) -> Exception:
-    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - 14 ms, for a rare error
+    from sessionlog.errors import InvalidSettings
 
     return InvalidSettings(why)

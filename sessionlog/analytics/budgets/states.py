@@ -12,7 +12,7 @@ from sessionlog.analytics.budgets.clock import read_clock
 from sessionlog.analytics.budgets.reservations import live_reservations
 from sessionlog.analytics.budgets.sums import HOUR_NS, Use, scope_of, time_of, use_of_sessions, use_since
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import tzinfo
@@ -198,7 +198,7 @@ def _drops_out(rule: BudgetRule, first_ns: int, start_ns: int, now_ns: int, zone
     """When the use at `first_ns` leaves a rolling window."""
     if rule.months is None or first_ns > now_ns:
         return first_ns + now_ns - start_ns
-    from sessionlog.analytics.budgets.calendar import months_later  # noqa: PLC0415 - only months need a calendar
+    from sessionlog.analytics.budgets.calendar import months_later
 
     return months_later(rule, first_ns, now_ns, zone)
 
@@ -239,6 +239,6 @@ def _name_of(query: Query, session: int | None) -> str:
 def _stamp(time_ns: int | None) -> str | None:
     if time_ns is None:
         return None
-    from sessionlog.events.times import format_time  # noqa: PLC0415 - 8 ms, for JSON documents only
+    from sessionlog.events.times import format_time
 
     return format_time(time_ns)

@@ -13,7 +13,7 @@ from sessionlog.analytics.conditions import matches, within_64_bits
 from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.schema import RUNNING_NS
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import tzinfo
@@ -212,7 +212,7 @@ def untimed_requests(query: Query, rule: BudgetRule, start_ns: int) -> int:
 
 def unreadable_logs(query: Query, rule: BudgetRule) -> list[str]:
     """Return the paths of the logs in a budget's scope that have a row in the ledger and cannot be read now."""
-    from sessionlog.ledger.identity import path_of  # noqa: PLC0415 - 1 ms, for a rare case
+    from sessionlog.ledger.identity import path_of
 
     source, parameters = matches(_only(rule, {"source": "f.source"}), {"source": "f.source"})
     excluded, ids = matches({"exclude": rule.exclude}, {"exclude": "s.session"})
@@ -228,7 +228,7 @@ def time_of(rule: BudgetRule, now_ns: int, zone: str | tzinfo) -> tuple[int | No
         return None, None
     if rule.window_ns is not None:
         return now_ns - rule.window_ns, None
-    from sessionlog.analytics.budgets.calendar import calendar_time  # noqa: PLC0415 - 10 ms, for calendar periods only
+    from sessionlog.analytics.budgets.calendar import calendar_time
 
     return calendar_time(rule, now_ns, zone)
 

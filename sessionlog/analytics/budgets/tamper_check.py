@@ -19,7 +19,7 @@ import os
 from sessionlog import files
 from sessionlog.places import state_home
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ _LONGEST = 200
 
 def marker_path(ledger: str, env: Mapping[str, str]) -> str:
     """Return the marker file of the ledger at a path: it holds the ledger's id."""
-    from sessionlog.hashes import blake2b  # noqa: PLC0415 - only budgets need it
+    from sessionlog.hashes import blake2b
 
     name = blake2b(os.fsencode(files.real_path(ledger)), digest_size=12).hexdigest()
     return os.path.join(state_home(env), "sessionlog", "budgets", name)

@@ -12,7 +12,7 @@ import os
 from sessionlog.analytics.status import sums
 from sessionlog.analytics.status.document import NOTHING_YET, document_of, empty_document
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
@@ -98,7 +98,7 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> SessionRow 
     else:
         found = sums.find_named(query, target, now_ns)
     if len(found) > 1:
-        from sessionlog.errors import AmbiguousSession  # noqa: PLC0415 - 25 ms, for an error only
+        from sessionlog.errors import AmbiguousSession
 
         names = {one.session for one in found}
         alike = len(names) < len(found)
@@ -108,7 +108,7 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> SessionRow 
 
 def _spellings(path: str) -> tuple[str | bytes, ...]:
     """The forms in which the ledger may have stored a path."""
-    from sessionlog.ledger.identity import stored_path  # noqa: PLC0415 - only a path as the target needs it
+    from sessionlog.ledger.identity import stored_path
 
     forms = (path, os.path.abspath(path), os.path.realpath(path))
     return tuple(map(stored_path, dict.fromkeys(forms)))

@@ -6,7 +6,7 @@ window is over. The module imports nothing (see `status.sums`).
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -101,7 +101,7 @@ def stamp(time_ns: int | None) -> str | None:
     """Return an instant as `events.times.format_time` does, whose import takes 8 ms."""
     if time_ns is None:
         return None
-    from time import gmtime  # noqa: PLC0415 - only this function needs it
+    from time import gmtime
 
     seconds, rest = divmod(min(time_ns, _LAST_NS), 1_000_000_000)
     at = gmtime(seconds)

@@ -11,7 +11,7 @@ from time import localtime, mktime
 from sessionlog.analytics.status import budgets as windows
 from sessionlog.analytics.status import sums, typical
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
@@ -75,7 +75,7 @@ def document_of(
     if config_error or (rules and alone):
         why["usage.budgets"] = config_error or _NOT_OF_A_PATH
     elif rules:
-        from sessionlog.analytics.status.own import PER_SESSION, add_own_budgets  # noqa: PLC0415 - only own budgets need it
+        from sessionlog.analytics.status.own import PER_SESSION, add_own_budgets
 
         own = add_own_budgets(
             query, rules, budgets, why, now_ns=now_ns, zone=zone or "local", found=found,
@@ -191,7 +191,7 @@ def _context(query: Query, found: SessionRow | None, why: dict[str, str]) -> dic
         why["context"] = why["session"] if found is None else "no request of the main agent has tokens in the log"
         return None
     used, time_ns, provider, model, answered, logged = last
-    from sessionlog.context.windows import find_context_window  # noqa: PLC0415 - only a session needs its list
+    from sessionlog.context.windows import find_context_window
 
     window = logged if type(logged) is int else None
     window = window or find_context_window(model, provider) or find_context_window(answered, provider)
@@ -238,7 +238,7 @@ def _typical(
 def _first(named: Sequence[str]) -> list[str]:
     if not named:
         return []
-    from sessionlog.ledger.reading import problems_of  # noqa: PLC0415 - only damaged logs need it
+    from sessionlog.ledger.reading import problems_of
 
     return [str(problem) for text in named for problem in problems_of(text)][:10]
 
@@ -246,9 +246,9 @@ def _first(named: Sequence[str]) -> list[str]:
 def day_of(now_ns: int, zone: tzinfo | None) -> tuple[int, int]:
     """Return the start and end of an instant's day in the zone; None is the C library's local time."""
     if zone is not None:
-        from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - the machine's local day needs no calendar
+        from datetime import UTC, datetime, timedelta
 
-        from sessionlog.analytics.window import parse_usage_window  # noqa: PLC0415 - as above
+        from sessionlog.analytics.window import parse_usage_window
 
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_ns // 1000)
         today = parse_usage_window("today", now=moment, tz=zone)

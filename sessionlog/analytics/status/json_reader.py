@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -32,7 +32,7 @@ def read_json(text: str) -> Any:
     """
     rules: Any = _Rules()
     try:
-        from _json import make_scanner  # noqa: PLC0415 - missing where Python is not CPython
+        from _json import make_scanner
 
         scan = make_scanner(rules)
     except (ImportError, AttributeError):  # another Python, or one whose scanner needs more settings
@@ -48,7 +48,7 @@ def read_json(text: str) -> Any:
 
 
 def _read_whole(text: str) -> Any:
-    from json import loads  # noqa: PLC0415 - see above
+    from json import loads
 
     try:
         return loads(text)

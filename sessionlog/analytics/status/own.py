@@ -13,7 +13,7 @@ from sessionlog.analytics.budgets.sums import scope_of
 from sessionlog.analytics.status.budgets import free_name
 from sessionlog.ledger.quarter_hours import parts
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import tzinfo
@@ -141,7 +141,7 @@ def _reported_cost(rule: BudgetRule, statusline_input: StatuslineInput | None) -
     if rule.meta or rule.exclude or rule.filters.keys() - {"source"}:
         return None
     if "source" in rule.filters:
-        from fnmatch import fnmatchcase  # noqa: PLC0415 - only such a budget needs it
+        from fnmatch import fnmatchcase
 
         if not any(fnmatchcase(_REPORTED_BY, pattern) for pattern in rule.filters["source"]):
             return None

@@ -44,11 +44,11 @@ class StatusQuestion:
         """Return the status and the session's number in the book; None if the target does not exist."""
         location = None
         if self.rules:
-            from sessionlog.analytics.budgets.states import FUNCTIONS  # noqa: PLC0415 - only budgets need it
+            from sessionlog.analytics.budgets.states import FUNCTIONS
 
             for name, function in FUNCTIONS.items():
                 book.define(name, function)
-            from sessionlog.analytics.status.own import LedgerLocation  # noqa: PLC0415 - as above
+            from sessionlog.analytics.status.own import LedgerLocation
 
             location = LedgerLocation(self.ledger if book.meta("synced") is not None else "", self.env)
         return answer(
@@ -60,7 +60,7 @@ class StatusQuestion:
     def not_found(self) -> LogNotReadable:
         """The error for a target that does not exist."""
         if os.path.exists(str(self.target)):
-            from sessionlog.sources.discover import recognise  # noqa: PLC0415 - only a failure needs it
+            from sessionlog.sources.discover import recognise
 
             log = recognise(str(self.target))
             if isinstance(log, Problem) and log.kind == "unreadable":

@@ -20,7 +20,7 @@ from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.cached import ask_current
 
-TYPE_CHECKING = False  # what scans and prices costs 80 ms, which a status without news saves
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.analytics.status.answer import Status
     from sessionlog.analytics.status.book import StatusBook
@@ -63,7 +63,7 @@ def ask_status(
         known = ask_current(ledger, env, lambda book: question.answer(book, moment))
         if known is not None:
             return known[0], []
-    from sessionlog.analytics.status.book import ask_logs  # noqa: PLC0415 - see above
+    from sessionlog.analytics.status.book import ask_logs
 
     return ask_logs(question, moment, env=env, ledger=ledger, prices=prices, progress=progress)
 
@@ -130,7 +130,7 @@ class StatusReader:
         return status
 
     def _ask(self, now_ns: int) -> tuple[Status, tuple[Any, ...]]:
-        from sessionlog.analytics.status.book import StatusBook  # noqa: PLC0415 - see above
+        from sessionlog.analytics.status.book import StatusBook
 
         settings = self._current_settings()
         ledger = self.ledger or settings.ledger_path
@@ -142,16 +142,16 @@ class StatusReader:
 
     def _current_settings(self) -> Settings:
         """The settings; loaded again when their file has changed."""
-        from sessionlog.analytics.status.book import file_state  # noqa: PLC0415 - see above
-        from sessionlog.places import config_file  # noqa: PLC0415 - see above
-        from sessionlog.settings import load_settings  # noqa: PLC0415 - see above
+        from sessionlog.analytics.status.book import file_state
+        from sessionlog.places import config_file
+        from sessionlog.settings import load_settings
 
         state = file_state(config_file(self.env))
         if self._settings is None or self._settings[0] != state:
             self._settings = state, load_settings(self.env)
             self.close()
             if self.prices is None and self._settings[1].prices:
-                from sessionlog.pricing.book import PriceBook  # noqa: PLC0415 - see above
+                from sessionlog.pricing.book import PriceBook
 
                 self.prices = PriceBook.load(self._settings[1].prices)
         return self._settings[1]
@@ -172,14 +172,14 @@ def budget_rules(settings: Settings) -> tuple[Any, ...]:
     table = settings.budgets
     if not table:
         return ()
-    from sessionlog.analytics.budgets.rules import parse_budgets  # noqa: PLC0415 - only budgets need it
+    from sessionlog.analytics.budgets.rules import parse_budgets
 
     return tuple(parse_budgets(table, path=settings.config_path))
 
 
 def budget_rules_or_error(settings: Settings) -> tuple[tuple[Any, ...], str]:
     """Return the budgets of the settings and an empty text; if one is not valid, none and the error."""
-    from sessionlog.errors import InvalidSettings  # noqa: PLC0415 - only this function needs it
+    from sessionlog.errors import InvalidSettings
 
     try:
         return budget_rules(settings), ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sessionlog.analytics.status.budgets import free_name, window_entry
 from sessionlog.analytics.status.json_reader import read_json
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sessionlog.analytics.conditions import STATUS, within_64_bits
 from sessionlog.ledger.quarter_hours import parts
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sessionlog.analytics.status.json_reader import read_json
 
-TYPE_CHECKING = False  # typing costs a start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
@@ -72,7 +72,7 @@ def _of_scope(query: Query, budget: OwnBudget, taken: Mapping[int, Taken]) -> Ma
     """Session → its usage in a budget's scope; sessions without any are left out."""
     if budget.rule.is_of_all:
         return taken
-    from sessionlog.analytics.budgets.sums import scope_of  # noqa: PLC0415 - only such a budget needs it
+    from sessionlog.analytics.budgets.sums import scope_of
 
     scope, parameters = scope_of(budget.rule)
     return {row[0]: _taken(*row[2:]) for row in query(_SESSIONS.format(scope=scope), parameters)}
@@ -123,7 +123,7 @@ def task_of(metadata: str) -> str | None:
         return None
     if isinstance(value, str):
         return value[:_LONGEST]
-    import json  # noqa: PLC0415 - 8 ms, only for tasks that are not texts
+    import json
 
     return json.dumps(value, ensure_ascii=False, sort_keys=True)[:_LONGEST]
 

@@ -135,7 +135,7 @@ def valid_unicode(text: str) -> str:
 
 def _readline() -> ModuleType | None:
     try:
-        import readline  # noqa: PLC0415 - importing it configures the terminal, which a pipe does not have
+        import readline
     except ImportError:
         return None
     return readline

@@ -121,6 +121,6 @@ class FullContextSnapshot:
 
     def to_table(self) -> Any:
         """Return a `rich.table.Table`: the model, the sums, and every message with its first words."""
-        from sessionlog.render.context_table import make_full_context_table  # noqa: PLC0415 - rich is render's
+        from sessionlog.render.context_table import make_full_context_table
 
         return make_full_context_table(self)

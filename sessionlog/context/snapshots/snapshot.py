@@ -182,7 +182,7 @@ class ContextSnapshot:
 
     def to_table(self, show_context: bool = True) -> Any:
         """Return a `rich.table.Table`: what fills the window (if `show_context`), the last turn, and the session."""
-        from sessionlog.render.context_table import make_context_table  # noqa: PLC0415 - rich is render's
+        from sessionlog.render.context_table import make_context_table
 
         return make_context_table(self, show_context=show_context)
 

@@ -80,7 +80,7 @@ class AnthropicClient(Client):
             ]
         options = dict(request.options)
         if schema:
-            from anthropic import transform_schema  # noqa: PLC0415 - installed where its client is
+            from anthropic import transform_schema
 
             form = {"type": "json_schema", "schema": transform_schema(schema)}
             arguments["output_config"] = {**(options.pop("output_config", None) or {}), "format": form}

@@ -121,6 +121,6 @@ def object_schema(schema: Any) -> tuple[Json | None, str]:
 
 
 def _schema_of(kind: Any) -> Json:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - a schema that is a type needs it
+    from pydantic import TypeAdapter
 
     return TypeAdapter(kind).json_schema()

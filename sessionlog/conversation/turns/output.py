@@ -84,7 +84,7 @@ def check_output(value: Any, schema: Any) -> Any:
 
 
 def _check_value(value: Any, schema: Mapping[str, Any]) -> None:
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - installed with jsonschema
+    from referencing.exceptions import Unresolvable
 
     try:
         found = list(islice(_validator(schema).iter_errors(value), 100))
@@ -113,8 +113,8 @@ def _refuse(constant: str) -> Any:
 
 def _validator(schema: Mapping[str, Any]) -> Any:
     try:
-        from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415 - an optional package
-        from jsonschema_specifications import REGISTRY  # noqa: PLC0415 - installed with jsonschema
+        from jsonschema import Draft202012Validator, SchemaError, validators
+        from jsonschema_specifications import REGISTRY
     except ImportError as error:
         raise MissingExtra("a JSON schema needs jsonschema: pip install 'sessionlog[json]'") from error
     whole = dict(schema)
@@ -131,7 +131,7 @@ def _load_adapter(schema: Any) -> Any:
     if isinstance(schema, _NO_SCHEMAS):
         raise TypeError(wrong)
     try:
-        from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - an optional package
+        from pydantic import PydanticUserError, TypeAdapter
     except ImportError as error:
         raise MissingExtra("a type as schema needs pydantic: pip install 'sessionlog[json]'") from error
     try:

@@ -67,6 +67,6 @@ def find_spans(line: bytes, start: int = 0) -> list[Span]:
     has_login = (_AT in line and b"://" in line) or (_PERCENT in line and b"%40" in line)
     if begin < 0 and not is_named and not has_login:
         return _NOTHING
-    from sessionlog.events.secrets.search import search  # noqa: PLC0415 - 5 ms, for the first line that may hold one
+    from sessionlog.events.secrets.search import search
 
     return search(line, low, classes, start, begin, is_named=is_named, has_login=has_login)

@@ -7,7 +7,7 @@ import re
 from sessionlog.events.secrets import rules as table
 from sessionlog.events.secrets.long_words import Span
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

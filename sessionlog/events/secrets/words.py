@@ -17,7 +17,7 @@ from sessionlog.events.secrets.long_words import HARMLESS, LEAST_WORD, LONG, Spa
 from sessionlog.events.secrets.named_values import NAME_ENDS, named_value
 from sessionlog.events.secrets.table import LEAST_PREFIXED, match_rule, rules_table
 
-TYPE_CHECKING = False  # typing itself costs an agent's start 3 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.events.secrets.rule import Rule
 

@@ -63,8 +63,8 @@ def _letters(text: str) -> Counter[str]:
 
 
 def _rendered(text: str, width: int) -> Iterator[Line]:
-    from rich.console import Console  # noqa: PLC0415 - 45 ms, which pipes save
-    from rich.theme import Theme  # noqa: PLC0415 - 45 ms, which pipes save
+    from rich.console import Console
+    from rich.theme import Theme
 
     theme = Theme(_STYLES)
     console = Console(
@@ -98,10 +98,10 @@ def _document(text: str) -> Any:
 @cache
 def _kinds() -> tuple[Any, Any]:
     """Return rich's document class with plain headings and code, and a parser; both take 50 ms to import."""
-    from markdown_it import MarkdownIt  # noqa: PLC0415
-    from rich.markdown import CodeBlock, Heading, Markdown  # noqa: PLC0415
-    from rich.padding import Padding  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from markdown_it import MarkdownIt
+    from rich.markdown import CodeBlock, Heading, Markdown
+    from rich.padding import Padding
+    from rich.text import Text
 
     class LeftHeading(Heading):
         def __rich_console__(self, console: Any, options: Any) -> Any:
@@ -129,7 +129,7 @@ def _kinds() -> tuple[Any, Any]:
 
 def _emphasis(state: Any, silent: bool) -> bool:
     """Parse stars around words as emphasis, but not those of `2*3*4`, `**/*.py` or `*args`; `_` is a letter."""
-    from markdown_it.rules_inline.state_inline import Delimiter  # noqa: PLC0415 - 50 ms, which pipes save
+    from markdown_it.rules_inline.state_inline import Delimiter
 
     start = state.pos
     stars = _STARS.match(state.src, start)

@@ -49,7 +49,7 @@ def _system(name: str | None) -> Any:
     """Rich's colour system; rich is imported only where there are colours."""
     if name is None:
         return None
-    from rich.color import ColorSystem  # noqa: PLC0415 - 45 ms, which pipes save
+    from rich.color import ColorSystem
 
     return ColorSystem[name]
 
@@ -58,6 +58,6 @@ def _system(name: str | None) -> Any:
 def _style(name: str | Style) -> Style:
     if not isinstance(name, str):
         return name
-    from sessionlog.render.console import THEME  # noqa: PLC0415 - 45 ms, which pipes save
+    from sessionlog.render.console import THEME
 
     return THEME.styles[name or "none"]

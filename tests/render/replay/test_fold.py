@@ -244,7 +244,9 @@ def test_the_end_says_an_output_only_where_no_answer_did():
 
 def test_fields_beside_the_envelope_are_read_where_data_is_missing():
     """Bench harnesses write `status` next to `type`."""
-    [end] = [b for b in fold_replay([event("session.end", None, status="graded_pass")]) if isinstance(b, SessionEndBlock)]
+    [end] = [
+        b for b in fold_replay([event("session.end", None, status="graded_pass")]) if isinstance(b, SessionEndBlock)
+    ]
     assert end.end.status == "graded_pass"
 
 

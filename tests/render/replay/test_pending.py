@@ -13,7 +13,9 @@ CALLS = (
 def left(*events):
     """The ids of three calls that these events do not answer."""
     return [
-        block.call.id for block in fold(answer("", *CALLS), *events) if isinstance(block, ToolCallBlock) and not block.answered
+        block.call.id
+        for block in fold(answer("", *CALLS), *events)
+        if isinstance(block, ToolCallBlock) and not block.answered
     ]
 
 
