@@ -26,7 +26,7 @@ _SAME: Mapping[str, frozenset[str]] = {
     "usage": frozenset({
         "as_json", "by", "sort", "limit", "provider", "model", "project", "status", "ledger", "wide"
     }),
-    "status": frozenset({"as_json", "as_line", "session", "latest", "everything", "ledger"}),
+    "status": frozenset({"as_json", "as_line", "session", "everything", "ledger"}),
 }  # fmt: skip
 """The settings that the cached path supports, by command; all others must have their defaults."""
 

@@ -24,13 +24,13 @@ def answer_status(
 ) -> tuple[dict[str, Any] | str, list[str]] | None:
     """Return the document or the line, and no notes; None if the full path has to answer."""
     session, everything, as_line = settings["session"], settings["everything"], settings["as_line"]
-    if (session is not None) + settings["latest"] + everything > 1 or (as_line and _has_colours()):
+    if (session is not None and everything) or (as_line and _has_colours()):
         return None
     rules = _rules(config_file(os.environ))
     if rules is None:
         return None
     statusline_input = None
-    if as_line and not (session or settings["latest"] or everything):
+    if as_line and not (session or everything):
         from sessionlog.cli.statusline_input import read_statusline_input
 
         statusline_input = read_statusline_input(keep=True)

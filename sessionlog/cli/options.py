@@ -178,7 +178,6 @@ STATUS_OF = (
         "", "session", "text", "A log, or an id, or the beginning or end of one.", "SESSION|PATH",
         default_help="the session with the newest event",
     ),
-    Option("--latest", "latest", "flag", "The session with the newest event, of whatever agent and project."),
     Option("--all", "everything", "flag", "The sum over all sessions."),
     AS_JSON, AS_LINE, TZ, NOW, PRICES, LEDGER, NO_LEDGER,
 )  # fmt: skip

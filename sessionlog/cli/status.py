@@ -43,7 +43,6 @@ CONFIG_ERROR = "config.toml?"
 def status(
     session: str | None,
     *,
-    latest: bool,
     everything: bool,
     as_json: bool,
     as_line: bool,
@@ -61,12 +60,12 @@ def status(
     Example: sessionlog status --json
     """
     form = r.choose_one(json=as_json, line=as_line)
-    if (session is not None) + latest + everything > 1:
-        fail("choose only one of SESSION, --latest and --all")
+    if session is not None and everything:
+        fail("choose only one of SESSION and --all")
     question = StatusQuestion(target=session, everything=everything)
     make_context = partial(r.report_context, None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
     if form == "line":
-        statusline_input = None if session or latest or everything else read_statusline_input()
+        statusline_input = None if session or everything else read_statusline_input()
         _print_line(replace(question, statusline_input=statusline_input), make_context, prices)
         return
     context = make_context()

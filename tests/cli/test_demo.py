@@ -13,7 +13,7 @@ def test_every_report_is_shown_on_the_folder(cli, tmp_path):
     ran = cli("demo", "--dir", folder)
     assert (ran.code, ran.err) == (0, "")
     commands = [shlex.split(line) for line in HEADING.findall(ran.out)]
-    assert [words[0] for words in commands] == ["usage", "sessions", "tools", "replay", "routing-quality"]
+    assert [words[0] for words in commands] == ["usage", "usage", "sessions", "tools", "replay", "routing-quality"]
     for text in ("Usage · all time · 4 sessions", "claude-sonnet-4-5", "gpt-5.3-codex", "gemini-2.5-pro", "exec_command",
                  "you ▸ make the importer resume after a crash", "bedrock → anthropic", "override disagreed"):  # fmt: skip
         assert text in ran.out
