@@ -10,7 +10,6 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import findings_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.trend import project_month, usage_before
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
 from sessionlog.ledger.quarter_hours import OF_PARTS, UNKNOWN
@@ -68,6 +67,8 @@ def with_trend(book: ReadBook, selection: Selection, report: UsageReport) -> Usa
     """Return the report with the usage before its window and the month's projection, if it has a window and usage."""
     if selection.window is None or not report.totals.requests:
         return report
+    from sessionlog.analytics.trend import project_month, usage_before
+
     return replace(report, previous=usage_before(book, selection), projection=project_month(book, selection))
 
 
