@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -121,8 +122,8 @@ def _value(param: Any) -> str:
     return "" if param.param_type_name == "argument" else f" {param.opts[-1].lstrip('-').upper()}"
 
 
-def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
-    """Return the application with these commands."""
+def build_app(commands: Sequence[str] = tuple(COMMANDS), *, only_overview: bool = False) -> typer.Typer:
+    """Return the application with these commands; for the overview their modules and options are not needed."""
     built = typer.Typer(
         name="sessionlog",
         cls=_Overview,
@@ -136,7 +137,9 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     built.callback()(_global)
     for name in commands:
         summary = COMMANDS[name]
-        if name in SUBCOMMANDS:
+        if only_overview:
+            built.command(name, short_help=summary)(lambda: None)
+        elif name in SUBCOMMANDS:
             built.add_typer(_group(name, _command(name)), name=name, cls=_Group, short_help=summary)
         else:
             built.command(name, cls=_Command, short_help=summary)(_command(name))
@@ -195,8 +198,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line, or help if it is empty, and return its exit code; usage errors are printed escaped."""
     words = options.subcommand_first(arguments) or ["--help"]
     named = [word for word in words[:1] if word in COMMANDS]
+    only_overview = words in (["--help"], ["-h"]) and "_SESSIONLOG_COMPLETE" not in os.environ
     try:
-        result = build_app(named or tuple(COMMANDS))(args=words, prog_name="sessionlog", standalone_mode=False)
+        app = build_app(named or tuple(COMMANDS), only_overview=only_overview)
+        result = app(args=words, prog_name="sessionlog", standalone_mode=False)
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is None:
