@@ -127,10 +127,13 @@ def in_order_of_calls(messages: Sequence[DiffMessage]) -> list[DiffMessage]:
     return ordered
 
 
-def numbered(messages: Sequence[DiffMessage]) -> tuple[DiffMessage, ...]:
-    """Return the messages with their numbers and turns: each prompt begins a turn."""
-    turn, placed = 0, []
-    for number, one in enumerate(messages, 1):
+def numbered(messages: list[DiffMessage]) -> tuple[DiffMessage, ...]:
+    """Return the messages with their numbers and turns: each prompt begins a turn.
+
+    The list is used up: of a long log there is no room for all messages twice.
+    """
+    turn = 0
+    for index, one in enumerate(messages):
         turn += one.role == "user"
-        placed.append(replace(one, number=number, turn=turn))
-    return tuple(placed)
+        messages[index] = replace(one, number=index + 1, turn=turn)
+    return tuple(messages)

@@ -123,8 +123,9 @@ class _Fold:
     def transcript(self) -> Transcript:
         for splice in self._conversation.finish():
             self._apply(splice, {})
+        messages, self._messages = in_order_of_calls(self._messages), []
         return Transcript(
-            messages=numbered(in_order_of_calls(self._messages)), system="\n\n".join(self._system),
+            messages=numbered(messages), system="\n\n".join(self._system),
             offered=self._offered, tools=self._tools,
             turns=self._conversation.turns, inherited=tuple(self._inherited),
             forked_at=self._forked_at, taken_back=self._taken_back,
