@@ -28,13 +28,29 @@ def by_cost(by: Sequence[str], time_keys: Container[str]) -> Callable[[Any], Any
         by: The group keys.
         time_keys: The group keys that are hours, days, weeks or months.
     """
-    times = [index for index, key in enumerate(by) if key in time_keys]
+    times = [(key, period_order(key)) for key in by if key in time_keys]
 
     def order(row: Any) -> tuple[Any, ...]:
-        keys, cost = by_keys(row), row.cost_nano
-        return [keys[index] for index in times], cost is None, -(cost or 0), -row.total_tokens, keys
+        cost = row.cost_nano
+        periods = [order_of(row.keys[key]) for key, order_of in times]
+        return periods, cost is None, -(cost or 0), -row.total_tokens, by_keys(row)
 
     return order
+
+
+def period_order(key: str) -> Callable[[str], str]:
+    """Return what puts the names of periods in their order: of an hour that clocks repeat, the first comes first."""
+    if key != "hour":
+        return str
+    from datetime import UTC, datetime
+
+    def hour(name: str) -> str:
+        try:
+            return datetime.fromisoformat(name).astimezone(UTC).isoformat()
+        except (ValueError, OverflowError):  # rows without a time, and the ends of the calendar
+            return name
+
+    return hour
 
 
 def by_column(sort: str, by: Sequence[str], columns: Mapping[str, str]) -> tuple[Callable[[Any], Any], bool]:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from sessionlog.analytics.conditions import FILTERS, KEYS, filter_condition, within_64_bits
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.window import UsageWindow, parse_usage_window, utc_nanoseconds
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
 from sessionlog.errors import InvalidQuery
@@ -73,7 +73,7 @@ class Selection:
             by=tuple(_known_key(key, cls.expressions) for key in by),
             filters=filters or {},
             zone=resolve_zone(tz),
-            now_ns=int(moment.timestamp() * 1_000_000_000),
+            now_ns=utc_nanoseconds(moment),
             merge_worktrees=merge_worktrees,
         )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sessionlog.analytics import conditions
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import findings_of
-from sessionlog.analytics.row_order import by_keys
+from sessionlog.analytics.row_order import by_keys, period_order
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tool_row import ToolReport, ToolRow
 from sessionlog.errors import InvalidQuery
@@ -115,7 +115,7 @@ def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:
 def _default_order(by: Sequence[str], row: ToolRow) -> tuple[Any, ...]:
     """Time keys oldest first, then the most calls."""
     keys = by_keys(row)
-    return [keys[index] for index, key in enumerate(by) if key in conditions.TIME_KEYS], -row.calls, keys
+    return [period_order(key)(row.keys[key]) for key in by if key in conditions.TIME_KEYS], -row.calls, keys
 
 
 def _archived(book: ReadBook, selection: CallSelection) -> int:

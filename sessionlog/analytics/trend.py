@@ -90,7 +90,12 @@ def project_month(book: ReadBook, selection: Selection) -> Projection | None:
         for start in (window.start_ns, month.start_ns or 0)
     )
     start = window.start_ns if _has_earlier(book, selection, window.start_ns) else used.first_ns
-    if used.cost_usd is None or start is None or now_ns - start < _LEAST_DAYS * _DAY_NS:
+    if (
+        not (used.cost_nano or until_now.cost_nano)
+        or used.cost_usd is None
+        or start is None
+        or now_ns - start < _LEAST_DAYS * _DAY_NS
+    ):
         return None
     per_day = used.cost_usd / ((now_ns - start) / _DAY_NS)
     return Projection(

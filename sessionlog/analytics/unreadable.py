@@ -25,4 +25,5 @@ def unreadable_note(problems: Iterable[Problem]) -> str:
 
 def unreadable_path(note: str) -> str:
     """Return the first path in an `unreadable_note`; empty for any other sentence."""
-    return note.partition(_WORDS)[2].partition(": ")[0]
+    named = note.partition(_WORDS)[2]
+    return (named.rpartition(": ") if note.startswith("1 place") else named.partition(": "))[0]

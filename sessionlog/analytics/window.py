@@ -160,7 +160,7 @@ def _bounds(since: str, until: str, now: datetime, zone: tzinfo) -> tuple[int | 
 def _span(text: str, now: datetime, zone: tzinfo) -> _Span:
     if match := _RELATIVE.fullmatch(text):
         start = _before(now, int(match[1]), match[2])
-        return _Span(start, _nanoseconds(now), until=start)
+        return _Span(start, utc_nanoseconds(now), until=start)
     if text in _PERIODS:
         first, after = _PERIODS[text](now.date())
         end = _midnight(after, zone)
@@ -180,7 +180,7 @@ def _absolute(text: str, zone: tzinfo) -> _Span:
             return _Span(_midnight(day, zone), end, until=end)
         if match := _INSTANT.fullmatch(text):
             fraction = int((match[2] or "").ljust(9, "0")[:9])
-            instant = _nanoseconds(datetime.fromisoformat(match[1] + match[3])) + fraction
+            instant = utc_nanoseconds(datetime.fromisoformat(match[1] + match[3])) + fraction
             return _Span(instant, instant + _DAY, until=instant)
     except ValueError:
         raise InvalidWindow(f"{quoted(text)} is not in the calendar. {_FORMS}") from None
@@ -189,13 +189,13 @@ def _absolute(text: str, zone: tzinfo) -> _Span:
 
 def _before(now: datetime, count: int, unit: str) -> int:
     if unit != "mo":
-        return _nanoseconds(now) - count * {"h": _HOUR, "d": _DAY, "w": 7 * _DAY}[unit]
+        return utc_nanoseconds(now) - count * {"h": _HOUR, "d": _DAY, "w": 7 * _DAY}[unit]
     year, month = divmod(now.year * 12 + now.month - 1 - count, 12)
     if year < 1:
         raise OverflowError
     first = date(year, month + 1, 1)
     last = (_next_month(first) - _ONE_DAY).day if (year, month) < (9999, 11) else 31
-    return _nanoseconds(now.replace(year=year, month=month + 1, day=min(now.day, last)))
+    return utc_nanoseconds(now.replace(year=year, month=month + 1, day=min(now.day, last)))
 
 
 def _monday(day: date) -> date:
@@ -253,18 +253,21 @@ def _meant(text: str) -> str | None:
 def previous_window(window: UsageWindow, tz: str | tzinfo, *, now_ns: int) -> UsageWindow | None:
     """Return the equally long window before, up to the point where the present is in the window.
 
-    None for an open start.
+    None for an open start, and for a window that has not begun.
 
     Whole months have months before them and whole days days, by the calendar of the zone: `this-month` on the 21st at
     noon is compared with the last month up to its 21st at noon.
     """
-    start, now_ns = window.start_ns, max(now_ns, (window.start_ns or 0) + 1)
-    if start is None:
+    start = window.start_ns
+    if start is None or now_ns <= start:
         return None
     zone, end = resolve_zone(tz), now_ns if window.end_ns is None else window.end_ns
-    elapsed = min(end, now_ns) - start
     first = start - (end - start)
-    if _is_day_start(start, zone) and _is_day_start(end, zone):
+    last = start if end <= now_ns else min(start, first + now_ns - start)
+    asked = _RELATIVE.fullmatch(window.label)
+    if asked and asked[2] == "mo":
+        first = _before(local_time(start, zone), int(asked[1]), "mo")
+    elif _is_day_start(start, zone) and _is_day_start(end, zone):
         day, after = local_time(start, zone).date(), local_time(end, zone).date()
         months = (after.year - day.year) * 12 + after.month - day.month
         if day.day == after.day == 1:
@@ -273,7 +276,9 @@ def previous_window(window: UsageWindow, tz: str | tzinfo, *, now_ns: int) -> Us
         else:
             earlier = day - (after - day)
         first = _midnight(earlier, zone)
-    last = start if end <= now_ns else min(start, first + elapsed)
+        if end > now_ns:  # the same day and time of day, whatever clocks did meanwhile
+            now = local_time(now_ns, zone)
+            last = min(start, utc_nanoseconds(datetime.combine(earlier + (now.date() - day), now.time(), zone)))
     return UsageWindow(start_ns=first, end_ns=last, label="the same time before", zone=window.zone)
 
 
@@ -318,14 +323,15 @@ def describe_window(window: UsageWindow | None, tz: str | tzinfo, *, now: dateti
 
 def _midnight(day: date, zone: tzinfo) -> int:
     """The first instant of a day; where clocks skip midnight, the instant of the jump."""
-    return _nanoseconds(datetime(day.year, day.month, day.day, tzinfo=zone))
+    return utc_nanoseconds(datetime(day.year, day.month, day.day, tzinfo=zone))
 
 
 def _is_day_start(time_ns: int, zone: tzinfo) -> bool:
     return time_ns == _midnight(local_time(time_ns, zone).date(), zone)
 
 
-def _nanoseconds(moment: datetime) -> int:
+def utc_nanoseconds(moment: datetime) -> int:
+    """Return an instant in nanoseconds since 1970 UTC, exactly: a float of seconds is off by up to 250 of them."""
     since = moment - EPOCH  # exact, and without a conversion to UTC that could leave the years 1 to 9999
     return (since.days * 86400 + since.seconds) * _SECOND + since.microseconds * 1000
 
@@ -336,5 +342,5 @@ def _rfc3339(time_ns: int) -> str:
     return f"{(EPOCH + timedelta(seconds=seconds)).isoformat()[:19]}{digits}Z"
 
 
-_FIRST_NS = _nanoseconds(FIRST)
-_LAST_NS = _nanoseconds(LAST) + 999
+_FIRST_NS = utc_nanoseconds(FIRST)
+_LAST_NS = utc_nanoseconds(LAST) + 999

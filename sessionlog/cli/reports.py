@@ -119,8 +119,10 @@ def run_report(command: ReportCommand, arguments: r.ReportArguments) -> None:
             fail("choose only one of --recent and --since")
         arguments.since = _RECENT
     if settings.get("heatmap"):
-        if arguments.by not in (USAGE_BY, "day"):
+        if arguments.by not in (USAGE_BY, "day", "days", "date"):
             fail("--heatmap shows days: leave out --by, or --heatmap")
+        if arguments.limit is not None:
+            fail("--heatmap shows every day: leave out --limit, or choose a time")
         arguments.by, arguments.since = "day", arguments.since or (None if arguments.until else _YEAR)
     context = arguments.context()
     own = {name: settings[setting] for name, setting in command.parameters.items()}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹", "KRW": "₩", "UAH": "₴", "ILS": "₪"}
 _KEYS = ("code", "rate", "date")
 _CODE = 3
+_LARGEST_RATE = 1e12
 
 
 class Currency:
@@ -73,8 +74,10 @@ def parse_currency(table: Mapping[str, Any], *, place: str) -> Currency:
     code, rate, date = table.get("code"), table.get("rate"), table.get("date", "")
     if not isinstance(code, str) or len(code) != _CODE or not (code.isascii() and code.isalpha() and code.isupper()):
         raise InvalidSettings(f'{place}: [currency] code is {code!r}, but it is three letters such as "EUR"')
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= _LARGEST_RATE:
         raise InvalidSettings(
             f"{place}: [currency] rate is {rate!r}, but it is how much {code} a US dollar is, above 0"
         )
+    if code == "USD" and rate != 1:
+        raise InvalidSettings(f"{place}: [currency] rate is {rate!r}, but a US dollar is one US dollar")
     return Currency(code, float(rate), str(date))

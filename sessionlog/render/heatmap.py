@@ -34,14 +34,19 @@ def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) 
     yield title_line(report, view, "Usage by day")
     amount = amount_of(report.rows)
     rows = {day: row for row in report.rows if (day := _date(row.keys["day"])) is not None}
-    used = {day: row for day, row in rows.items() if amount(row) > 0}
+    used = {day: row for day, row in rows.items() if row.requests or row.total_tokens}
     if used:
         yield Line()
         first, last = _span(report, used, view)
         levels = _levels({day: amount(row) for day, row in used.items()})
-        yield from _calendar(levels, first, last, view.width)
+        weeks = _weeks(first, last)
+        cells = 2 if _LABEL + 2 * len(weeks) <= view.width else 1
+        cut = max(0, len(weeks) - max(1, (view.width - _LABEL) // cells))
+        yield from _calendar(levels, weeks[cut:], cells, first, last)
         yield Line()
         yield from _facts(report, used, first, last, view)
+        if cut:
+            yield Line(f"    the first {counted(cut, 'week')} have no room here", "secondary")
     yield Line()
     yield from notes
     yield from closing_notes(report)
@@ -70,16 +75,19 @@ def _levels(amounts: Mapping[date, int]) -> Mapping[date, int]:
     """Return the level of each day, 0 to 3: the quarter of days with usage to which it belongs."""
     ordered = sorted(amounts.values())
     bounds = [ordered[(len(ordered) - 1) * quarter // 4] for quarter in (1, 2, 3)]
+    if ordered[0] == ordered[-1]:
+        return dict.fromkeys(amounts, len(_LEVELS) - 1)
     return {day: sum(amount > bound for bound in bounds) for day, amount in amounts.items()}
 
 
-def _calendar(levels: Mapping[date, int], first: date, last: date, width: int) -> Iterator[Line]:
-    """Yield the months, then a line per weekday; where not all weeks fit, the last ones are shown."""
+def _weeks(first: date, last: date) -> list[date]:
+    """Return the Monday of each week."""
     monday = first - _DAY * first.weekday()
-    weeks = [monday + _WEEK * n for n in range((last - monday).days // 7 + 1)]
-    cells = 2 if _LABEL + 2 * len(weeks) <= width else 1
-    weeks = weeks[-max(1, (width - _LABEL) // cells) :]
-    first = max(first, weeks[0])
+    return [monday + _WEEK * n for n in range((last - monday).days // 7 + 1)]
+
+
+def _calendar(levels: Mapping[date, int], weeks: Sequence[date], cells: int, first: date, last: date) -> Iterator[Line]:
+    """Yield the months, then a line per weekday; a day takes so many cells."""
     yield Line(" " * _LABEL + _months(weeks, cells), "secondary", no_wrap=True)
     for weekday, name in enumerate(WEEKDAYS):
         line = Line(no_wrap=True)
@@ -112,12 +120,13 @@ def _facts(report: UsageReport, used: Mapping[date, UsageRow], first: date, last
     days = f" more · {len(used)} of {counted((last - first).days + 1, 'day')} · total {_amount(report.totals)}"
     yield Line.of(("    less ", "secondary"), (_LEVELS, "heat"), (days, "secondary"))
     busiest = max(used, key=lambda day: (amount_of(used.values())(used[day]), day))
-    words = " ".join(period_words("day", busiest.isoformat(), resolve_zone(view.tz), this_year=view.now.year).split())
+    today = view.now.astimezone(resolve_zone(view.tz)).date()
+    words = " ".join(period_words("day", busiest.isoformat(), resolve_zone(view.tz), this_year=today.year).split())
     runs = list(_runs(sorted(used)))
     longest = counted(max(count for _, count in runs), "day")
     parts = [f"busiest {words} ({_amount(used[busiest])})", f"longest run {longest}"]
     end, count = runs[-1]
-    if last - end <= _DAY:  # a run that ended yesterday can continue today
+    if timedelta() <= today - end <= _DAY:  # a run that ended yesterday can continue today
         parts.append(f"current run {counted(count, 'day')}")
     yield Line("    " + " · ".join(parts), "secondary")
 
@@ -133,6 +142,6 @@ def _runs(days: Sequence[date]) -> Iterator[tuple[date, int]]:
 
 
 def _amount(row: UsageRow) -> str:
-    if row.cost_nano is None:
+    if not row.cost_nano:
         return f"{human_count(row.total_tokens)} tokens"
     return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=row.cost_is_partial).text

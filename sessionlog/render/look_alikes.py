@@ -14,6 +14,7 @@ _SIGNS = {
     **dict.fromkeys("▸▹→↳›⇢", ">"), **dict.fromkeys("◂←", "<"), **dict.fromkeys("▼⇣", "v"), **dict.fromkeys("✘×", "x"),
     **dict.fromkeys("⚙•", "*"), **dict.fromkeys("╱⏎", "/"),
     "▲": "^", "└": "`", "▚": "%", "↺": "@", "⊘": "0", "✔": "+", "●": "o", "≠": "!", "€": "E", "£": "L", "¥": "Y",
+    "₹": "R", "₩": "W", "₴": "H", "₪": "S",
     "\N{NO-BREAK SPACE}": " ",
 }  # fmt: skip
 

@@ -152,7 +152,8 @@ def table_columns(report: Report) -> list[data.Column]:
 def key_text(key: str, value: str, view: View) -> str:
     """Return the value of a group key as tables show it: periods in words, projects with `~` for the home folder."""
     if key in PERIOD_KEYS:
-        return period_words(key, value, resolve_zone(view.tz), this_year=view.now.year)
+        zone = resolve_zone(view.tz)
+        return period_words(key, value, zone, this_year=view.now.astimezone(zone).year)
     return one_line(home_path(value, view.home) if key == "project" else value, _KEY_WIDTH)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import TIME_KEYS
+from sessionlog.analytics.row_order import period_order
 from sessionlog.render.report import render_table
 
 TYPE_CHECKING = False
@@ -38,8 +39,11 @@ def _trends(report: UsageReport, view: View) -> list[Line]:
 
 
 def _is_chronological(report: UsageReport) -> bool:
-    """Whether rows are grouped by a period first, and sorted by it."""
+    """Whether rows are grouped by a period first and sorted by it, and no period lacks any of its rows."""
     if not report.group_by or report.group_by[0] not in TIME_KEYS:
         return False
-    periods = [row.keys[report.group_by[0]] for row in report.rows]
+    if report.hidden_rows and len(report.group_by) > 1:  # a limit has cut the last period
+        return False
+    order = period_order(report.group_by[0])
+    periods = [order(row.keys[report.group_by[0]]) for row in report.rows]
     return periods == sorted(periods)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
@@ -9,6 +10,7 @@ from itertools import groupby
 from sessionlog.analytics import columns as data
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
+from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
 from sessionlog.render.bar import STACKED, bar, stacked
 from sessionlog.render.cells import cell_len
@@ -51,7 +53,9 @@ def render_periods(report: UsageReport, view: View, notes: Iterable[Line]) -> It
     lines: list[tuple[str, list[Cell]]] = []
     for name, rows in periods:
         texts = [cell(column, _sum(rows), view) for column in columns]
-        lines.append((name, [Cell(text=key_text(key, name, view)), bars.of(rows), *texts, _so_far(key, name, view)]))
+        lines.append(
+            (name, [Cell(text=key_text(key, name, view)), bars.of(rows), *texts, _so_far(key, name, report, view)])
+        )
         lines += [("", [bars.label(row, view), Cell(), *(cell(c, row, view) for c in columns), Cell()])
                   for row in rows if others]  # fmt: skip
     total = [Cell(text="total"), Cell(), *(cell(column, report.totals, view) for column in columns), Cell()]
@@ -98,6 +102,8 @@ class _Bars:
         self._width = min(_MOST_BAR, max(_LEAST_BAR, width // _BAR_SHARE))
         self._highest = max((sum(map(self._amount, rows)) for rows in periods), default=0)
         self._signs = _signs(report, self._amount) if len(report.group_by) > 1 else {}
+        models = {row.keys.get("model", "") for row in report.rows}
+        self._same_short = Counter(map(short_model, models))
 
     def of(self, rows: Sequence[UsageRow]) -> Cell:
         """Return the bar of a period."""
@@ -113,8 +119,10 @@ class _Bars:
     def label(self, row: UsageRow, view: View) -> Cell:
         """Return the name of a group, behind its sign."""
         number = self._signs[_group(row)]
-        names = [short_model(value) if key == "model" else value for key, value in row.keys.items()][1:]
-        name = " ".join(key_text(key, name, view) for key, name in zip(list(row.keys)[1:], names, strict=True))
+        names = {key: key_text(key, value, view) for key, value in list(row.keys.items())[1:]}
+        if "model" in names and self._same_short[short_model(row.keys["model"])] == 1:
+            names["model"] = key_text("model", short_model(row.keys["model"]), view)
+        name = " ".join(names.values())
         return Cell(parts=[("  ", ""), (STACKED[number], f"part.{number + 1}"), (f" {name}", "")])
 
 
@@ -131,9 +139,10 @@ def _signs(report: UsageReport, amount: Amount) -> Mapping[tuple[str, ...], int]
     return {group: min(n, len(STACKED) - 1) for n, group in enumerate(largest)}
 
 
-def _so_far(key: str, name: str, view: View) -> Cell:
-    """Return the mark `so far` for the current period."""
-    is_present = name == PERIOD_KEYS[key](int(view.now.timestamp()) * 1_000_000_000, resolve_zone(view.tz))
+def _so_far(key: str, name: str, report: UsageReport, view: View) -> Cell:
+    """Return the mark `so far` for the current period, unless the time window ends before now."""
+    now_ns, end_ns = utc_nanoseconds(view.now), None if report.window is None else report.window.end_ns
+    is_present = name == PERIOD_KEYS[key](now_ns, resolve_zone(view.tz)) and (end_ns is None or end_ns >= now_ns)
     return Cell(text="so far" if is_present else "", style="unfinished")
 
 

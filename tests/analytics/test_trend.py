@@ -70,7 +70,10 @@ def test_the_time_before_ends_where_the_window_begins_or_earlier(days, window):
     now = datetime(2020, 1, 1, 7, 30, tzinfo=UTC) + timedelta(days=days)
     asked_for = parse_usage_window(window, now=now)
     found = previous_window(asked_for, "UTC", now_ns=int(now.timestamp()) * 10**9)
-    assert found.start_ns < found.end_ns <= asked_for.start_ns
+    if found is None:
+        assert asked_for.start_ns >= int(now.timestamp()) * 10**9
+    else:
+        assert found.start_ns < found.end_ns <= asked_for.start_ns
 
 
 def test_it_sums_what_the_filters_choose():
@@ -108,6 +111,46 @@ def test_a_window_that_does_not_tell_leads_nowhere(window):
     """It is too short, or ends before now, or has no beginning."""
     book = spent((30, 10**9), (19, 10**9), (4, 5 * 10**9), (0.1, 2 * 10**9))
     assert project_month(book, asked(window)) is None
+
+
+@pytest.mark.parametrize("microseconds", [0, 1, 123456, 123457, 999999])
+def test_every_fraction_of_a_second_is_now(microseconds):
+    """A window up to now ends now, to the nanosecond, and two days are two days."""
+    now = NOW.replace(microsecond=microseconds)
+    book = spent((30, 10**9), (1.5, 10**9))
+    for window in ("7d", "2d"):
+        assert project_month(book, asked(window, now=now)) is not None
+
+
+def test_what_is_free_leads_to_no_cost():
+    """Nothing a day is no pace."""
+    free = {"model": "gift", "cost_nano": 0}
+    book = book_of(session("s", *(record(time_ns=NOON - days * DAY, **free) for days in (30, 4))))
+    asked(None).prepare(book)
+    assert project_month(book, asked("7d")) is None
+
+
+@pytest.mark.parametrize(
+    ("window", "now", "tz", "end"),
+    [
+        ("this-month", "2026-11-28T11:00:00+00:00", "Europe/Berlin", "2026-10-28T11:00:00Z"),
+        ("this-month", "2026-04-30T10:00:00+00:00", "Europe/Berlin", "2026-03-30T10:00:00Z"),
+        ("today", "2026-10-26T11:00:00+00:00", "Europe/Berlin", "2026-10-25T11:00:00Z"),
+        ("today", "2026-03-29T10:00:00+00:00", "Europe/Berlin", "2026-03-28T11:00:00Z"),
+        ("1mo", "2026-11-23T11:00:00+00:00", "Europe/Berlin", "2026-10-23T10:00:00Z"),
+    ],
+)
+def test_the_same_time_of_day_whatever_clocks_did(window, now, tz, end):
+    """Noon is compared with noon."""
+    moment = datetime.fromisoformat(now)
+    found = previous_window(parse_usage_window(window, now=moment, tz=tz), tz, now_ns=int(moment.timestamp()) * 10**9)
+    assert found.end == end
+
+
+def test_a_month_before_begins_a_month_before():
+    """However many days it has."""
+    found = previous_window(parse_usage_window("1mo", now=NOW), "UTC", now_ns=NOON)
+    assert (found.start, found.end) == ("2026-09-20T12:00:00Z", "2026-10-20T12:00:00Z")
 
 
 def test_marks_of_the_cost_are_kept():

@@ -51,6 +51,8 @@ def test_prices_stay_in_dollars():
         ({"code": "EUR", "rate": 0}, "rate is 0"),
         ({"code": "EUR", "rate": True}, "rate is True"),
         ({"code": "EUR", "rate": float("inf")}, "rate is inf"),
+        ({"code": "EUR", "rate": 10**400}, "rate is 1000"),
+        ({"code": "USD", "rate": 2}, "a US dollar is one US dollar"),
         ({"code": "EUR", "rate": 1, "fetch": True}, "unknown key 'fetch'"),
     ],
 )

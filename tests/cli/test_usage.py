@@ -159,3 +159,12 @@ def test_short_options(cli, logs):
     long = cli("usage", logs, "--since", "2026-11", "--by", "day", "--limit", "2", "--json")
     assert cli("usage", logs, "-s", "2026-11", "-b", "days", "-n", "2", "-j") == long
     assert long.code == 0
+
+
+@pytest.mark.parametrize("words", [["--by", "model"], ["--limit", "5"]])
+def test_a_calendar_is_of_all_days(cli, logs, words):
+    """Other groups, and a part of the days, are refused by name; days are days however they are called."""
+    ran = cli("usage", logs, "--heatmap", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert words[0] in ran.err
+    assert cli("usage", logs, "--heatmap", "--by", "days").code == 0

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -224,3 +225,85 @@ def test_tokens_are_compared_where_a_cost_is_not_known_whole():
     book = session("s", record(time_ns=NOON - 30 * DAY), record(time_ns=NOON - 9 * DAY, input=95),
                    record(time_ns=NOON - DAY, input=45, **unpriced))  # fmt: skip
     assert "▼ tokens 50 % below the 7 days before (100)" in lines(trended("7d", book))
+
+
+def test_days_without_a_price_are_days_with_usage():
+    """In the calendar as in the table: what is not known to cost anything was still used."""
+    days = (
+        spent(*((n, 5) for n in range(3))),
+        session("t", *(record(provider="x", time_ns=NOON - n * DAY) for n in range(3, 9))),
+    )
+    report = fold(*days, by=("day",))
+    text = "\n".join(lines(report, heatmap=True))
+    assert "9 of 9 days" in text
+    assert "longest run 9 days" in text
+
+
+def test_a_run_that_is_over_is_not_current():
+    """Of a window that ended weeks ago, and of records of the future."""
+    past = parse_usage_window("2026-10", now=NOW)
+    report = by("day", of=spent((21, 1), (20, 1), (30, 2)), start_ns=past.start_ns, end_ns=past.end_ns)
+    assert "current run" not in "\n".join(lines(report, heatmap=True))
+    assert "current run" not in "\n".join(lines(by("day", of=spent((-400, 1))), heatmap=True))
+    assert "current run 2 days" in "\n".join(lines(by("day", of=spent((2, 1), (1, 1))), heatmap=True))
+
+
+def test_free_days_are_drawn_and_named_by_tokens():
+    """A cost of nothing does not make a day the busiest."""
+    text = "\n".join(
+        lines(by("day", of=spent((1, 0, {"input": 995, "model": "gift"}), (0, 0, {"model": "gift"}))), heatmap=True)
+    )
+    assert "busiest Thu 19 Nov (1.0k tokens)" in text
+
+
+def test_days_that_are_alike_are_all_the_busiest():
+    """One day alone is not less than any other."""
+    text = lines(by("day", of=spent((0, 5), (1, 5))), heatmap=True)
+    assert "██" in "\n".join(text)
+    assert not any("░" in line for line in text if not line.startswith("    less"))
+
+
+def test_weeks_without_room_are_counted():
+    """What the facts are about is not all in the picture."""
+    report = by("day", of=spent(*((n, 1) for n in range(0, 300, 3))))
+    assert "    the first 7 weeks have no room here" in lines(report, width=40, heatmap=True)
+    assert "no room" not in "\n".join(lines(report, width=60, heatmap=True))
+
+
+def test_a_limit_that_cuts_a_period_makes_no_bar():
+    """Its sum would be too small."""
+    assert "█" not in "\n".join(lines(by("day", "model").limited(5)))
+    assert "█" in "\n".join(lines(by("day").limited(2)))
+
+
+def test_models_that_differ_in_their_date_keep_it():
+    """Two rows of one name would be a riddle."""
+    models = [(0, 1, {"model": f"gpt-4o-{date}"}) for date in ("2024-05-13", "2024-11-20")]
+    text = "\n".join(lines(by("day", "model", of=spent(*models, (0, 1, {"model": "claude-opus-4-5-20251101"})))))
+    assert all(name in text for name in ("gpt-4o-2024-05-13", "gpt-4o-2024-11-20", " opus-4-5 "))
+
+
+def test_a_window_that_ends_before_now_is_not_so_far():
+    """The month goes on behind it."""
+    window = parse_usage_window("2026-11-01..2026-11-18", now=NOW)
+    report = by("month", start_ns=window.start_ns, end_ns=window.end_ns)
+    assert "so far" not in "\n".join(lines(report))
+    assert "so far" in "\n".join(lines(by("month")))
+
+
+def test_an_hour_that_comes_twice_comes_in_its_order():
+    """East of Greenwich the text of its first offset is the greater one."""
+    zone = ZoneInfo("Europe/Berlin")
+    repeated = int(datetime(2026, 10, 25, 0, 30, tzinfo=UTC).timestamp()) * 10**9  # 02:30 in summer time
+    of = session("s", *(record(time_ns=repeated + n * 3600 * 10**9, cost_nano=CENT) for n in range(3)))
+    text = lines(by("hour", of=of, zone=zone), tz="Europe/Berlin")
+    assert [line[:22].split()[-1] for line in text if line.startswith("Sun")] == ["02:00+02:00", "02:00+01:00", "03:00"]
+
+
+def test_the_year_is_the_zones():
+    """On New Year's Eve in London it is another year in Berlin."""
+    eve = datetime(2026, 12, 31, 23, 30, tzinfo=UTC)
+    of = session("s", *(record(time_ns=int(eve.timestamp()) * 10**9 - n * DAY, cost_nano=CENT) for n in range(3)))
+    text = "\n".join(lines(by("day", of=of, zone=ZoneInfo("Europe/Berlin")), tz="Europe/Berlin", now=eve))
+    assert "Fri  1 Jan  " in text
+    assert "Thu 31 Dec 2026" in text
