@@ -15,11 +15,13 @@ def _one_application():
     build = app.build_app
 
     @cache
-    def command_of(names):
-        return typer.main.get_command(build(names))
+    def command_of(names, **options):
+        return typer.main.get_command(build(names, **options))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app, "build_app", lambda names=tuple(app.COMMANDS): command_of(tuple(names)))
+        patch.setattr(
+            app, "build_app", lambda names=tuple(app.COMMANDS), **options: command_of(tuple(names), **options)
+        )
         yield
 
 
