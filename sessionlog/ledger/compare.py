@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import SESSION, UNREADABLE
@@ -76,33 +79,57 @@ class Comparison:
 
 
 def compare_books(kept: Book, scanned: Book) -> Comparison:
-    """Compare a ledger with a scan of the logs that exist."""
-    ours, theirs = _values_of(kept), _values_of(scanned)
-    changed = _changed(kept, scanned)
+    """Compare a ledger with a scan of the logs that exist: digests of all sessions, values only where they differ."""
+    ours, theirs = _digests_of(kept), _digests_of(scanned)
+    different = {key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)}
     found: list[Difference] = []
     writing = set()
-    names = sorted(ours.keys() | theirs.keys())
-    for name in names:
-        differences = [
-            Difference(source=name[0], session=name[1], column=column, ledger=one, logs=other)
-            for column, one, other in _unequal(ours.get(name, {}), theirs.get(name, {}))
-        ]
-        if differences and name in changed:
-            writing.add(name)
-        else:
-            found += differences
-    return Comparison(differences=tuple(found), compared=len(names) - len(writing), writing=len(writing))
+    if different:
+        our_values, their_values = _values_of(kept, different), _values_of(scanned, different)
+        changed = _changed(kept, scanned)
+        for name in sorted(our_values.keys() | their_values.keys()):
+            if name in changed:
+                writing.add(name)
+                continue
+            found += [
+                Difference(source=name[0], session=name[1], column=column, ledger=one, logs=other)
+                for column, one, other in _unequal(our_values.get(name, {}), their_values.get(name, {}))
+            ]
+    count = len(ours.keys() | theirs.keys())
+    return Comparison(differences=tuple(found), compared=count - len(writing), writing=len(writing))
 
 
-def _values_of(book: Book) -> dict[Name, dict[str, Any]]:
+def _digests_of(book: Book) -> dict[bytes, int]:
+    """Return for each session, known by the hash of its name, a sum of hashes of its rows in any order."""
+    digests: dict[bytes, int] = {}
+
+    def add(row: Row, sql: str) -> None:
+        key = _key_of(row[:_NAME])
+        digests[key] = digests.get(key, 0) ^ hash((sql, row[_NAME:]))
+
+    for sql in (_RECORDS, _CALLS, _FACTS, _MODELS):
+        book.query(sql, {}, partial(add, sql=sql))
+    return digests
+
+
+def _key_of(name: Row) -> bytes:
+    return blake2b(repr(name).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _values_of(book: Book, wanted: Container[bytes]) -> dict[Name, dict[str, Any]]:
     found: dict[Name, dict[str, Any]] = defaultdict(dict)
-    for sql in (_RECORDS, _CALLS, _FACTS):
-        rows = book.query(sql, {})
-        columns = _columns(book, sql)
-        for row in rows:
-            found[row[:_NAME]].update(zip(columns, row[_NAME:], strict=True))
-    for source, session, place, model in book.query(_MODELS, {}):
-        found[source, session, place].setdefault("models", []).append(model)
+
+    def add(row: Row, columns: Sequence[str]) -> None:
+        if _key_of(row[:_NAME]) not in wanted:
+            return
+        values = dict(zip(columns, row[_NAME:], strict=True))
+        if "models" in values:
+            found[row[:_NAME]].setdefault("models", []).append(values["models"])
+        else:
+            found[row[:_NAME]].update(values)
+
+    for sql in (_RECORDS, _CALLS, _FACTS, _MODELS):
+        book.query(sql, {}, partial(add, columns=_columns(book, sql)))
     return found
 
 
@@ -142,22 +169,43 @@ _UNREADABLE = f"SELECT path FROM files WHERE missing = {UNREADABLE}"  # noqa: S6
 
 
 def compare_derived(book: Book) -> list[Difference]:
-    """Recompute all derived values in the ledger, and return those that were wrong."""
-    before = _derived(book)
+    """Recompute all derived rows in the ledger, and return each that was not as it should be.
+
+    What was there before is kept in temporary tables, which SQLite writes to a file where they are large.
+    """
+    connection = book.connection
+    for kind, _, sql in _DERIVED:
+        connection.execute(f"CREATE TEMP TABLE before_{kind} AS {sql}")
     book.reconcile_all()
-    after = _derived(book)
-    names = dict(before["names"]) | dict(after["names"])
-    found = []
-    for kind in ("quarter_hours", "counts", "costs", "calls", "sessions"):
-        for key in sorted(before[kind].keys() | after[kind].keys(), key=repr):
-            was, now = before[kind].get(key), after[kind].get(key)
-            if was != now:
-                source, session = names.get(key[0], ("", f"number {key[0]}"))
-                found += [
-                    Difference(source=source, session=session, column=f"{kind}.{column}", ledger=ours, logs=theirs)
-                    for column, ours, theirs in _changed_columns(was, now)
-                ]
-    return found
+    found: list[tuple[str, Row, Mapping[str, Any] | None, Mapping[str, Any] | None]] = []
+    for kind, count, sql in _DERIVED:
+        before = f"SELECT * FROM temp.before_{kind}"  # noqa: S608 - a name of ours
+        was, now = (_rows_by_key(connection, f"{one} EXCEPT {other}", count, sql)
+                    for one, other in ((before, sql), (sql, before)))  # fmt: skip
+        keys = sorted(was.keys() | now.keys(), key=repr)
+        found += [(kind, key, was.get(key), now.get(key)) for key in keys if was.get(key) != now.get(key)]
+    names = _session_names(connection) if found else {}
+    return [
+        Difference(source=source, session=session, column=f"{kind}.{column}", ledger=ours, logs=theirs)
+        for kind, key, old, new in found
+        for source, session in [names.get(key[0], ("", f"number {key[0]}"))]
+        for column, ours, theirs in _changed_columns(old, new)
+    ]
+
+
+def _rows_by_key(connection: sqlite3.Connection, sql: str, count: int, named: str) -> dict[Row, dict[str, Any]]:
+    """Return rows by their first columns; `named` is the statement whose columns have the right names."""
+    columns = [column[0] for column in connection.execute(f"SELECT * FROM ({named}) LIMIT 0").description]  # noqa: S608 - a query of ours
+    return {
+        row[:count]: {c: _comparable(c, v) for c, v in zip(columns[count:], row[count:], strict=True)}
+        for row in connection.execute(sql)
+    }
+
+
+def _session_names(connection: sqlite3.Connection) -> dict[int, tuple[str, str]]:
+    columns = "id, source, session FROM"
+    rows = connection.execute(f"SELECT {columns} temp.before_sessions UNION SELECT {columns} all_sessions")
+    return {number: (str(source), str(session)) for number, source, session in rows}
 
 
 def _changed_columns(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> Iterable[tuple[str, Any, Any]]:
@@ -165,21 +213,6 @@ def _changed_columns(was: Mapping[str, Any] | None, now: Mapping[str, Any] | Non
         yield "rows", int(was is not None), int(now is not None)
         return
     yield from ((column, was[column], now[column]) for column in was if was[column] != now[column])
-
-
-def _derived(book: Book) -> dict[str, dict[Any, Any]]:
-    """Derived rows by keys that begin with the session's id."""
-    connection = book.connection
-    derived: dict[str, dict[Any, Any]] = {"names": {}}
-    for kind, count, sql in _DERIVED:
-        cursor = connection.execute(sql)
-        columns = [column[0] for column in cursor.description]
-        derived[kind] = {
-            row[:count]: {c: _comparable(c, v) for c, v in zip(columns[count:], row[count:], strict=True)}
-            for row in cursor
-        }
-    derived["names"] = {key[0]: (row["source"], row["session"]) for key, row in derived["sessions"].items()}
-    return derived
 
 
 def _comparable(column: str, value: Any) -> Any:
