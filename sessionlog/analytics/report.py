@@ -153,13 +153,19 @@ class SummedRows(Sums):
 
 def add_up(rows: Iterable[Any]) -> SummedRows:
     """Return the totals of rows; a cost that is None in all rows stays None."""
+    sums = sum_fields(rows, SummedRows.__slots__)
+    return SummedRows(**{**sums, "cost_is_partial": bool(sums.get("cost_is_partial"))})
+
+
+def sum_fields(rows: Iterable[Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return name → sum of that attribute over the rows, without names whose value is None in all of them."""
     sums: dict[str, Any] = {}
     for row in rows:
-        for name in SummedRows.__slots__:
+        for name in names:
             value = getattr(row, name)
             if value is not None:
                 sums[name] = sums.get(name, 0) + value
-    return SummedRows(**{**sums, "cost_is_partial": bool(sums.get("cost_is_partial"))})
+    return sums
 
 
 def cost_footnotes(priced_from: str, rows: Iterable[Any]) -> Iterator[str]:

@@ -250,6 +250,12 @@ def _meant(text: str) -> str | None:
     return None
 
 
+def relative_parts(window: UsageWindow) -> tuple[int, str]:
+    """Return the number and the unit (h, d, w, mo) of a window such as `7d`; (0, "") for any other."""
+    match = _RELATIVE.fullmatch(window.label)
+    return (int(match[1]), match[2]) if match else (0, "")
+
+
 def previous_window(window: UsageWindow, tz: str | tzinfo, *, now_ns: int) -> UsageWindow | None:
     """Return the equally long window before, up to the point where the present is in the window.
 
@@ -264,9 +270,9 @@ def previous_window(window: UsageWindow, tz: str | tzinfo, *, now_ns: int) -> Us
     zone, end = resolve_zone(tz), now_ns if window.end_ns is None else window.end_ns
     first = start - (end - start)
     last = start if end <= now_ns else min(start, first + now_ns - start)
-    asked = _RELATIVE.fullmatch(window.label)
-    if asked and asked[2] == "mo":
-        first = _before(local_time(start, zone), int(asked[1]), "mo")
+    count, unit = relative_parts(window)
+    if unit == "mo":
+        first = _before(local_time(start, zone), count, unit)
     elif _is_day_start(start, zone) and _is_day_start(end, zone):
         day, after = local_time(start, zone).date(), local_time(end, zone).date()
         months = (after.year - day.year) * 12 + after.month - day.month

@@ -14,13 +14,13 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def date_words(day: date, *, this_year: int) -> str:
     """A date as `21 Nov`, with its year unless it is this one; English whatever the locale."""
     year = "" if day.year == this_year else f" {day.year}"
-    return f"{day.day} {_MONTHS[day.month - 1]}{year}"
+    return f"{day.day} {MONTHS[day.month - 1]}{year}"
 
 
 def day_key(time_ns: int, zone: tzinfo) -> str:
@@ -94,7 +94,7 @@ _WORDS: Mapping[str, Callable[[str, tzinfo, int], str]] = {
     "hour": _hour_words,
     "day": lambda name, _, this_year: _day_words(date.fromisoformat(name), this_year),
     "week": _week_words,
-    "month": lambda name, _, __: f"{_MONTHS[date.fromisoformat(f'{name}-01').month - 1]} {name[:4]}",
+    "month": lambda name, _, __: f"{MONTHS[date.fromisoformat(f'{name}-01').month - 1]} {name[:4]}",
 }
 
 

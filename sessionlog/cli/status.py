@@ -12,7 +12,7 @@ from sessionlog.analytics.status.answer import nothing_known
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.status.reader import ask_status, budget_rules_or_error
 from sessionlog.analytics.status.statusline_input import with_statusline_input
-from sessionlog.analytics.unreadable import unreadable_path
+from sessionlog.analytics.unreadable import UnreadableNote
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import Exit, fail, note, print_json
@@ -135,7 +135,7 @@ def _print_line(question: StatusQuestion, make_context: Callable[..., ReportCont
 
 
 def _unreadable(notes: Sequence[str]) -> str:
-    path = next((path for sentence in notes if (path := unreadable_path(sentence))), "")
+    path = next((note.path for note in notes if isinstance(note, UnreadableNote)), "")
     return path and f"cannot read {one_line(home_path(path, os.path.expanduser('~')), _MAX_PATH)}"
 
 

@@ -104,23 +104,24 @@ def _digests_of(book: Book) -> dict[bytes, int]:
     digests: dict[bytes, int] = {}
 
     def add(row: Row, sql: str) -> None:
-        key = _key_of(row[:_NAME])
-        digests[key] = digests.get(key, 0) ^ hash((sql, row[_NAME:]))
+        key = _digest(row[:_NAME])
+        digests[key] = digests.get(key, 0) ^ int.from_bytes(_digest((sql, row[_NAME:])))
 
     for sql in (_RECORDS, _CALLS, _FACTS, _MODELS):
         book.query(sql, {}, partial(add, sql=sql))
     return digests
 
 
-def _key_of(name: Row) -> bytes:
-    return blake2b(repr(name).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _digest(row: Row) -> bytes:
+    """Not Python's own hash, in which -1 and -2 are equal."""
+    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _values_of(book: Book, wanted: Container[bytes]) -> dict[Name, dict[str, Any]]:
     found: dict[Name, dict[str, Any]] = defaultdict(dict)
 
     def add(row: Row, columns: Sequence[str]) -> None:
-        if _key_of(row[:_NAME]) not in wanted:
+        if _digest(row[:_NAME]) not in wanted:
             return
         values = dict(zip(columns, row[_NAME:], strict=True))
         if "models" in values:

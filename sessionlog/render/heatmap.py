@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
-from sessionlog.analytics.zones import WEEKDAYS, local_time, period_words, resolve_zone
+from sessionlog.analytics.zones import MONTHS, WEEKDAYS, local_time, period_words, resolve_zone
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import human_count
 from sessionlog.render.report import View, closing_notes, cost_cell, title_line
@@ -44,7 +44,8 @@ def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) 
         cut = max(0, len(weeks) - max(1, (view.width - _LABEL) // cells))
         yield from _calendar(levels, weeks[cut:], cells, first, last)
         yield Line()
-        yield from _facts(report, used, first, last, view)
+        busiest = max(used, key=lambda day: (amount(used[day]), day))
+        yield from _facts(report, used, busiest, (last - first).days + 1, view)
         if cut:
             yield Line(f"    the first {counted(cut, 'week')} have no room here", "secondary")
     yield Line()
@@ -107,7 +108,7 @@ def _months(weeks: Sequence[date], cells: int) -> str:
     """Return the names of the months, each above its first week, without those that would touch."""
     text = ""
     for index, week in enumerate(weeks):
-        name, place = f"{week:%b}", index * cells
+        name, place = MONTHS[week.month - 1], index * cells
         begins = index == 0 or week.month != weeks[index - 1].month
         is_cut = index == 0 and any(later.month != week.month for later in weeks[: -(-_LABEL // cells)])
         if begins and not is_cut and place >= len(text) + bool(text):
@@ -115,11 +116,12 @@ def _months(weeks: Sequence[date], cells: int) -> str:
     return text[: len(weeks) * cells]
 
 
-def _facts(report: UsageReport, used: Mapping[date, UsageRow], first: date, last: date, view: View) -> Iterator[Line]:
+def _facts(
+    report: UsageReport, used: Mapping[date, UsageRow], busiest: date, shown_days: int, view: View
+) -> Iterator[Line]:
     """Yield the legend, the busiest day and the runs of days."""
-    days = f" more · {len(used)} of {counted((last - first).days + 1, 'day')} · total {_amount(report.totals)}"
+    days = f" more · {len(used)} of {counted(shown_days, 'day')} · total {_amount(report.totals)}"
     yield Line.of(("    less ", "secondary"), (_LEVELS, "heat"), (days, "secondary"))
-    busiest = max(used, key=lambda day: (amount_of(used.values())(used[day]), day))
     today = view.now.astimezone(resolve_zone(view.tz)).date()
     words = " ".join(period_words("day", busiest.isoformat(), resolve_zone(view.tz), this_year=today.year).split())
     runs = list(_runs(sorted(used)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.unreadable import unreadable_note
+from sessionlog.analytics.unreadable import UnreadableNote
 from sessionlog.render.escape import one_line
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ def damage_note(count: int, problems: Sequence[Problem]) -> str:
     """
     damaged = [problem for problem in problems if problem.kind != "unreadable"]
     count -= len(problems) - len(damaged)
-    notes = [one_line(unreadable_note(problems), 1000)] if len(damaged) < len(problems) else []
+    notes = [one_line(UnreadableNote(problems), 1000)] if len(damaged) < len(problems) else []
     if count > 0:
         first = ", ".join(_ending(one_line(_place(problem), 400)) for problem in damaged[:2])
         them, more = "it" if count == 1 else "them", ", …" if count > 2 else ""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.trend import PeriodUsage, Projection
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_row import UsageReport
-from sessionlog.analytics.window import UsageWindow, describe_window
+from sessionlog.analytics.window import UsageWindow, describe_window, relative_parts
 from sessionlog.analytics.zones import date_words, local_time, resolve_zone
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import human_count, percent
@@ -47,10 +46,10 @@ def _compared(report: UsageReport, before: PeriodUsage, view: View) -> str:
 
 def _time_words(report: UsageReport, before: UsageWindow, view: View) -> str:
     """Return `the 7 days before` for a window such as `7d`, else its dates."""
-    asked = re.fullmatch(r"(\d+)(h|d|w|mo)", "" if report.window is None else report.window.label)
-    if asked is None:
+    count, unit = (0, "") if report.window is None else relative_parts(report.window)
+    if not unit:
         return describe_window(before, view.tz, now=view.now).rpartition(" (")[0]
-    return f"the {counted(int(asked[1]), _UNITS[asked[2]])} before".replace("the 1 ", "the ")
+    return f"the {_UNITS[unit]} before" if count == 1 else f"the {counted(count, _UNITS[unit])} before"
 
 
 def _has_cost(sums: Sums, is_partial: bool) -> bool:

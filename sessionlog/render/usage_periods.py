@@ -9,6 +9,7 @@ from itertools import groupby
 
 from sessionlog.analytics import columns as data
 from sessionlog.analytics.columns import counted
+from sessionlog.analytics.report import sum_fields
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
@@ -90,8 +91,7 @@ def _sum(rows: Sequence[UsageRow]) -> UsageRow:
     """Return the sum of rows; a single row is returned as it is."""
     if len(rows) == 1:
         return rows[0]
-    known = {name: [value for row in rows if (value := getattr(row, name)) is not None] for name in _ADD_UP}
-    return UsageRow(keys={}, **{name: sum(values) for name, values in known.items() if values})
+    return UsageRow(keys={}, **sum_fields(rows, _ADD_UP))
 
 
 class _Bars:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sessionlog.analytics.status.answer import Status
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.unreadable import unreadable_note
+from sessionlog.analytics.unreadable import notes_of
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.ask import Where, ask, refresh
 from sessionlog.ledger.book import Book
@@ -58,8 +58,7 @@ def ask_logs(
     notes: list[str] = []
 
     def answer(book: Book, *, alone: bool) -> Status | None:
-        unreadable = unreadable_note([*book.unlisted, *book.problems])
-        notes[:] = [*book.notes, *([unreadable] if unreadable else [])]
+        notes[:] = notes_of(book)
         found = question.answer(book, now_ns, alone=alone)
         if alone and found is not None:
             notes.extend(_which_of_several(book, str(question.target), found[0]))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from sessionlog import files
-from sessionlog.analytics.unreadable import unreadable_note
+from sessionlog.analytics.unreadable import notes_of
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
@@ -61,12 +61,12 @@ class WatchBook:
             else:
                 self._ledger_error = ""
                 self._forget_memory()
-                self.notes = _notes_of(book)
+                self.notes = notes_of(book)
                 return book
         if self._memory is None:
             self._memory = self._prepared(Book(self._prices))
         book = self._renewed(self._memory, scanner, progress)
-        self.notes = [*([self._ledger_error] if self._ledger_error else []), *_notes_of(book)]
+        self.notes = [*([self._ledger_error] if self._ledger_error else []), *notes_of(book)]
         return book
 
     def version(self) -> tuple[int, ...]:
@@ -122,11 +122,6 @@ class WatchBook:
         if self._memory is not None:
             self._memory.close()
         self._memory = None
-
-
-def _notes_of(book: Book) -> list[str]:
-    unreadable = unreadable_note([*book.unlisted, *book.problems])
-    return [*book.notes, *([unreadable] if unreadable else [])]
 
 
 def _error_text(path: str, error: Exception) -> str:
