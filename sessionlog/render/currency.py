@@ -76,7 +76,7 @@ def parse_currency(table: Mapping[str, Any], *, place: str) -> Currency:
         raise InvalidSettings(f'{place}: [currency] code is {code!r}, but it is three letters such as "EUR"')
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= _LARGEST_RATE:
         raise InvalidSettings(
-            f"{place}: [currency] rate is {rate!r}, but it is how much {code} a US dollar is, above 0"
+            f"{place}: [currency] rate is {rate!r}, but it is a number above 0: the {code} for one US dollar"
         )
     if code == "USD" and rate != 1:
         raise InvalidSettings(f"{place}: [currency] rate is {rate!r}, but a US dollar is one US dollar")
