@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sessionlog.analytics.tools import aggregate_tools
     from sessionlog.analytics.usage import aggregate_usage
     from sessionlog.analytics.usage_row import UsageReport, UsageRow
-    from sessionlog.analytics.window import UsageWindow, parse_usage_window
+    from sessionlog.analytics.window import UsageWindow
+    from sessionlog.analytics.window_grammar import parse_usage_window
     from sessionlog.errors import Problem, SessionLogError
     from sessionlog.events.envelope import Event
     from sessionlog.events.money import Money
@@ -104,7 +105,8 @@ __getattr__, __dir__ = lazy_names(
         "analytics.tools": "aggregate_tools",
         "analytics.usage": "aggregate_usage",
         "analytics.usage_row": "UsageReport UsageRow",
-        "analytics.window": "UsageWindow parse_usage_window",
+        "analytics.window": "UsageWindow",
+        "analytics.window_grammar": "parse_usage_window",
         "conversation": (
             "Agent AgentError ContentPart Conversation ConversationSettings Done FileStore InvalidHistory "
             "MemoryStore Message MissingField Reply Response SQLiteStore Saved Session SessionNotSaved "

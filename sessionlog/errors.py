@@ -23,11 +23,16 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from sessionlog.fast_dataclasses import dataclass
 
-Severity = Literal["info", "damage"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Literal
+
+    Severity = Literal["info", "damage"]
+else:
+    Severity = str
 
 
 class SessionLogError(Exception):

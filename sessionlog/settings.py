@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
+from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.places import (
     config_file,
     config_home,
@@ -22,6 +21,10 @@ from sessionlog.places import (
     state_home,
     user_home,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "Settings",

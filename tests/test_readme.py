@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sessionlog
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import PERIODS, main
 from sessionlog.cli.app import COMMANDS, build_app
 from sessionlog.demo.agents import write_agents

@@ -6,9 +6,7 @@ A rate is measured from the start of its block, once the first record is a minut
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
 
 from sessionlog.analytics.columns import Column, row_data
 from sessionlog.analytics.limits import RateLimit
@@ -16,6 +14,11 @@ from sessionlog.analytics.report import Report, SummedRows, cost_footnotes
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND
+from sessionlog.fast_dataclasses import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MINUTE_NS = 60 * SECOND
 _HOUR_NS = 3600 * SECOND

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import fold_limits
@@ -22,11 +20,13 @@ from sessionlog.analytics.usage_columns import PROVENANCE
 from sessionlog.analytics.usage_sums import PROVENANCE_SUMS
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
+from sessionlog.fast_dataclasses import replace
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import FROM
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Any, Unpack
 
     from sessionlog.analytics.question import Options, Paths
 

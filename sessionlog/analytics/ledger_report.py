@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.report import Report
 from sessionlog.events.times import format_time
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.summary import KeptSource, Summary
 
 COLUMNS = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
@@ -11,6 +10,7 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_columns import COLUMNS as USAGE_COLUMNS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
+from sessionlog.fast_dataclasses import dataclass, field, fields_of, replace
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -104,11 +104,7 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
 
     def priced(row: UsageRow) -> ModelRow:
         price = prices.explain(row.provider, row.model) if row.keys else None
-        return ModelRow(**_values(row), price=price, selected_nano=usage.totals.cost_nano)
+        return ModelRow(**fields_of(row), price=price, selected_nano=usage.totals.cost_nano)
 
     priced_rows = {"rows": tuple(map(priced, usage.rows)), "totals": priced(usage.totals)}
-    return ModelReport(**_values(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)
-
-
-def _values(value: UsageRow | UsageReport) -> dict[str, Any]:
-    return {one.name: getattr(value, one.name) for one in fields(value)}
+    return ModelReport(**fields_of(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)

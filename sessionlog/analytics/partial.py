@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.zones import NAMELESS, PERIOD_KEYS, date_words, local_time, period_words, resolve_zone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def partial_period(window: UsageWindow | None, rows: Iterable[Any]) -> Iterator[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar
 
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.pricing.book import PriceInfo
 from sessionlog.pricing.model_pricing import ModelPricing
 

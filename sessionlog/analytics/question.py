@@ -6,17 +6,18 @@ While no log has changed, the ledger's file is queried as it is, without loading
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from sessionlog.analytics.selection import Selection
 from sessionlog.errors import InvalidQuery
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.cached import ask_current
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report without new logs saves
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
     from datetime import datetime, tzinfo
+    from typing import TypedDict, TypeVar
 
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.ledger.reading import ReadBook
@@ -26,30 +27,29 @@ if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
 
-_T = TypeVar("_T")
-_S = TypeVar("_S", bound=Selection)
+    _T = TypeVar("_T")
+    _S = TypeVar("_S", bound=Selection)
 
+    class Options(TypedDict, total=False):
+        """The keyword arguments of `aggregate_usage` and the other reports; `Question` documents them."""
 
-class Options(TypedDict, total=False):
-    """The keyword arguments of `aggregate_usage` and the other reports; `Question` documents them."""
-
-    window: UsageWindow | str | None
-    since: str | None
-    until: str | None
-    by: Sequence[str] | None
-    filters: Mapping[str, Sequence[str]] | None
-    tz: str | tzinfo
-    now: datetime | None
-    prices: PriceBook | PricingTable | None
-    sort: str | None
-    limit: int | None
-    merge_worktrees: bool
-    env: Mapping[str, str] | None
-    ledger: str | os.PathLike[str] | None
-    live: bool
-    executor: Executor | None
-    jobs: int | None
-    progress: Progress | None
+        window: UsageWindow | str | None
+        since: str | None
+        until: str | None
+        by: Sequence[str] | None
+        filters: Mapping[str, Sequence[str]] | None
+        tz: str | tzinfo
+        now: datetime | None
+        prices: PriceBook | PricingTable | None
+        sort: str | None
+        limit: int | None
+        merge_worktrees: bool
+        env: Mapping[str, str] | None
+        ledger: str | os.PathLike[str] | None
+        live: bool
+        executor: Executor | None
+        jobs: int | None
+        progress: Progress | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

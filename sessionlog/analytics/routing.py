@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any, ClassVar, Self
 
@@ -23,9 +23,11 @@ from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.routing_buckets import AXES, OUTCOMES
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, problems_dict
 from sessionlog.events.envelope import Event
+from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.reader.stream import read_events
 from sessionlog.reader.walk import walk_logs
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.analytics.columns import Column, row_data
 from sessionlog.analytics.conditions import STATUS
@@ -15,11 +13,13 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.events.times import format_time
+from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Any, Self, Unpack
 
     from sessionlog.analytics.question import Options, Paths
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
@@ -20,6 +19,7 @@ from sessionlog.analytics.report import Report
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of

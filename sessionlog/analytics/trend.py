@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import Sums
-from sessionlog.analytics.window import UsageWindow, month_of, previous_window
+from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 from sessionlog.analytics.conditions import TIME_KEYS
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import findings_of
@@ -12,9 +9,11 @@ from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
+from sessionlog.fast_dataclasses import replace
 from sessionlog.ledger.quarter_hours import OF_PARTS, UNKNOWN
 from sessionlog.ledger.reading import ReadBook
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Unpack
 

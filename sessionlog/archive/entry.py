@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from sessionlog.fast_dataclasses import dataclass
 
 State = tuple[str, int, int, int]
 """(path, size, mtime_ns, ctime_ns)."""

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog import files
@@ -20,6 +19,7 @@ from sessionlog.archive.manifest import add_entry, read_manifest
 from sessionlog.archive.pack import Content, is_whole, write_pack
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, problems_dict
 from sessionlog.events.times import format_time
+from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log, Source
 from sessionlog.sources.registry import all_sources

@@ -12,12 +12,12 @@ import os
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, KeptFile, member_of
 from sessionlog.errors import LogNotReadable
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.reader.unpack import zstd_module, zstd_reader
 
 _OWN = "entry.json"

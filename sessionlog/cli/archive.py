@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from functools import partial
 
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.cli import reporting as r

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import partial
 
@@ -15,6 +14,7 @@ from sessionlog.cli.output import fail, note, print_json, print_text
 from sessionlog.cli.reporting import choose_one, note_archived, present, price_book, print_lines, read_settings
 from sessionlog.context.cache_misses import cache_misses
 from sessionlog.context.xray.report import xray
+from sessionlog.fast_dataclasses import replace
 from sessionlog.pricing.book import PriceBook
 from sessionlog.render.cache_misses import render_cache_misses, render_cache_misses_csv
 from sessionlog.render.context import render_context, render_context_csv

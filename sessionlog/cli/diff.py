@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import partial
 
 from sessionlog.analytics.diff.report import diff_sessions
@@ -13,6 +12,7 @@ from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
 from sessionlog.cli.reporting import note_archived, price_book, print_lines, report_context, scan_progress
+from sessionlog.fast_dataclasses import replace
 from sessionlog.render.diff import render_diff
 from sessionlog.render.notes import damage_note
 

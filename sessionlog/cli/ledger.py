@@ -11,7 +11,7 @@ import typer
 
 from sessionlog import files
 from sessionlog.analytics.ledger_report import LedgerReport
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner

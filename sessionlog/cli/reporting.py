@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sessionlog import files
@@ -14,11 +13,8 @@ from sessionlog.analytics.columns import counted
 from sessionlog.cli import options
 from sessionlog.cli.output import UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.cached import ask_current
-from sessionlog.render.currency import parse_currency, show_money_in
-from sessionlog.render.line import wrap_lines
-from sessionlog.render.notes import archived_note, damage_note, limit_note
-from sessionlog.render.stream import plain_width
 from sessionlog.settings import Settings, load_settings, parse_prices
 
 TYPE_CHECKING = False
@@ -134,7 +130,10 @@ def read_settings() -> Settings:
         InvalidSettings: They cannot be used.
     """
     settings = load_settings()
-    show_money_in(parse_currency(settings.currency, place=settings.config_path))
+    if settings.currency:
+        from sessionlog.render.currency import parse_currency, show_money_in
+
+        show_money_in(parse_currency(settings.currency, place=settings.config_path))
     return settings
 
 
@@ -251,6 +250,9 @@ def choose_one(**formats: bool) -> str:
 
 def print_lines(render: Callable[..., Iterable[Line]]) -> None:
     """Print the lines that `render(width=…)` yields, wrapped and without trailing blanks."""
+    from sessionlog.render.line import wrap_lines
+    from sessionlog.render.stream import plain_width
+
     width = plain_width(sys.stdout)
     if width is not None:
         print_text("".join(f"{line.plain}\n" for line in wrap_lines(render(width=width), width)))
@@ -286,15 +288,8 @@ def show_report(
         Exit: With exit code 3 if a log is damaged and `--strict` is given.
     """
     print_report(report, arguments.form, context, table=table, wide=arguments.wide)
-    if arguments.form != "table":
-        if report.problem_count:
-            note(damage_note(report.problem_count, report.problems))
-        if report.hidden_rows:
-            note(limit_note(report.hidden_rows, report.thing))
-    for sentence in report.notes:
-        note(sentence)
-    if report.archived_sessions:
-        note(archived_note(report.archived_sessions))
+    if report.problem_count or report.hidden_rows or report.notes or report.archived_sessions:
+        _note_gaps(report, in_table=arguments.form == "table")
     if report.is_empty:
         narrowed = report.window is not None or bool(arguments.filters)
         note(nothing_found(context, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
@@ -302,6 +297,20 @@ def show_report(
             note(sentence)
     if arguments.strict and report.problem_count:
         raise Exit(UNREADABLE)
+
+
+def _note_gaps(report: Report, *, in_table: bool) -> None:
+    """Print what a report could not read or leaves out; a table has damage and hidden rows itself."""
+    from sessionlog.render.notes import archived_note, damage_note, limit_note
+
+    if report.problem_count and not in_table:
+        note(damage_note(report.problem_count, report.problems))
+    if report.hidden_rows and not in_table:
+        note(limit_note(report.hidden_rows, report.thing))
+    for sentence in report.notes:
+        note(sentence)
+    if report.archived_sessions:
+        note(archived_note(report.archived_sessions))
 
 
 def print_report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import fail, note
 from sessionlog.render.notes import damage_note

@@ -11,7 +11,6 @@ Lifetimes are the providers' defaults: five minutes, or an hour where the log sh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sessionlog.errors import LogNotReadable, Problem, problems_dict
@@ -20,6 +19,7 @@ from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.sources.find import name_of_session, open_target
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.sources.values import text

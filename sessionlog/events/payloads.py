@@ -6,22 +6,15 @@ All fields are optional, and unknown ones are kept in `extra`. `payload_json` re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any
 
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.fast_dataclasses import dataclass, field
 
 Json = Any
-_T = TypeVar("_T")
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-def _payload(cls: type[_T]) -> type[_T]:
-    """Make a frozen dataclass; its methods are inherited from `Payload`: generating them for each class takes 8 ms."""
-    return dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)(cls)
-
-
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
     """Base of the payloads.
 
@@ -31,20 +24,8 @@ class Payload:
 
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Payload) and type(other) is type(self) and other._values() == self._values()
 
-    def __hash__(self) -> int:
-        return hash(tuple(self._values().items()))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in self._values().items())})"
-
-    def _values(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
-
-
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingStickyState(Payload):
     """Whether a session was kept on the server that has its cache."""
 
@@ -55,7 +36,7 @@ class RoutingStickyState(Payload):
     bonus: float | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingUtilizationState(Payload):
     """How busy the chosen server was when it was chosen."""
 
@@ -68,7 +49,7 @@ class RoutingUtilizationState(Payload):
     observed_at: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Routing(Payload):
     """The routing block that session.start and session.end share."""
 
@@ -94,7 +75,7 @@ class Routing(Payload):
     failover_count: int | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStart(Routing):
     """session.start: who runs, where, with which prompt. `v` 1 means that token classes are disjoint.
 
@@ -112,7 +93,7 @@ class SessionStart(Routing):
     parent: Mapping[str, Any] | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd(Routing):
     """session.end: status, totals and cost (`cost_usd` None = unknown, 0 = free)."""
 
@@ -128,7 +109,7 @@ class SessionEnd(Routing):
     cost_cap_usd: float | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LLMRequest(Payload):
     """llm.request: the whole prompt as sent, and the sampling settings.
 
@@ -157,7 +138,7 @@ class LLMRequest(Payload):
     earlier_messages: int | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LLMResponse(Payload):
     """llm.response: the answer, what it used and cost; a failure has `error` and little else.
 
@@ -181,7 +162,7 @@ class LLMResponse(Payload):
     message: Mapping[str, Any] | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LLMDelta(Payload):
     """llm.delta: a piece of a streamed answer."""
 
@@ -198,7 +179,7 @@ class LLMDelta(Payload):
     err: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall(Payload):
     """tool.call: one executed tool with its result or error."""
 
@@ -210,7 +191,7 @@ class ToolCall(Payload):
     id: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Override(Payload):
     """override: a person pinned a harness, provider or model against (or like) the router's choice."""
 
@@ -226,14 +207,14 @@ class Override(Payload):
     outcome: Mapping[str, Any] | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedOverride(Override):
     """rejected_override: a pin that could not be honoured, with the reason."""
 
     rejection_error: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingDecision(Payload):
     """routing_decision: what the router chose among which candidates."""
 
@@ -252,7 +233,7 @@ class RoutingDecision(Payload):
     snapshot_captured_at: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress(Payload):
     """progress: the state of a run, for people who watch it."""
 
@@ -284,7 +265,7 @@ class Progress(Payload):
     session_summary: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction(Payload):
     """compaction.start and compaction.end: history was summarised or cut to make room.
 
@@ -312,7 +293,7 @@ UNREPEATED = ("fork", "restored", "long")
 """Reasons of `history.add` whose messages the next request does not repeat."""
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryChange(Payload):
     """history.add, history.pop and history.clear: a session's history was changed between requests.
 
@@ -329,7 +310,7 @@ class HistoryChange(Payload):
     state: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningStall(Payload):
     """reasoning.stall: a model reasoned without end and was stopped."""
 
@@ -340,7 +321,7 @@ class ReasoningStall(Payload):
     code: str | None = None
 
 
-@_payload
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanningTurn(Payload):
     """planning.turn: the plan made before the first turn."""
 

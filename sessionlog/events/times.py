@@ -6,7 +6,6 @@ among them) do not fit 64-bit nanoseconds and count as no time.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 
 SECOND = 1_000_000_000
@@ -18,9 +17,7 @@ _hours: dict[str, int] = {}  # a log's lines share their hours, and look-ups cos
 _seconds: dict[str, int] = {}
 _fractions: dict[str, int] = {}  # `123Z` → nanoseconds, a thousand entries
 _UNITS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10))  # by digits: the last one in nanoseconds
-_RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z", re.ASCII
-)
+_RFC3339 = r"(?a)(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z"
 
 
 def parse_time(text: object) -> int | None:
@@ -59,7 +56,9 @@ def _remember(known: dict[str, int], part: str, time_ns: int) -> None:
 
 def _parse(text: str) -> tuple[int | None, int | None]:
     """Return the instant, and the instant of its hour if the text is in UTC with a `Z`."""
-    match = _RFC3339.match(text)
+    import re
+
+    match = re.match(_RFC3339, text)
     if match is None:
         return None, None
     year, month, day, hour, minute, second, fraction, sign, off_h, off_m = match.groups()

@@ -11,9 +11,13 @@ not, and are reported, while the rest of the record stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+
+from sessionlog.fast_dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_COUNT = 2**53
 """The largest count that survives every JSON reader; more in one field is damage, not usage."""

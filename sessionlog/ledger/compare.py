@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.rows import Row

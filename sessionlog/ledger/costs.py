@@ -6,6 +6,7 @@ A label is (provider, model, model that answered, …): the names that many resp
 
 from __future__ import annotations
 
+from sessionlog.events.names import UNKNOWN
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.schema import LABEL
 from sessionlog.pricing.book import DAY_NS, PriceBook, Spans, rates_at
@@ -90,7 +91,7 @@ class PricedLabels:
 
     def _look_up(self, label: int, day: int) -> list[Spans]:
         provider, model, response_model, *_, speed, tier = self._labels[label]
-        models = [response_model] if response_model != "unknown" else []
+        models = [response_model] if response_model != UNKNOWN else []
         models += [model] if model != response_model else []
         return [
             self._prices.spans(provider, name, day, service_tier=tier or None, speed=speed or None) for name in models

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 
 from sessionlog.errors import Problem
@@ -61,16 +60,19 @@ class ReadBook:
 
         Of reports of the same moment the one that resets later counts, then the one with more use.
         """
-        from sessionlog.sources.record import Limit
-
         sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
             WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})
             ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent, rowid"""  # noqa: S608 - a number
+        rows = self._ask(sql)
+        if not rows:
+            return {}
+        from sessionlog.sources.record import Limit
+
         return {
             (source, name): Limit(
                 time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
             )
-            for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql)
+            for source, name, time_ns, used, window, resets_ns, plan in rows
         }
 
     def meta(self, name: str) -> str | None:
@@ -103,4 +105,6 @@ class ReadBook:
 
 def problems_of(text: str) -> list[Problem]:
     """Parse problems that `problems_text` wrote."""
+    import json
+
     return [Problem(**fields) for fields in json.loads(text)]

@@ -11,16 +11,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from typing import Any
 
+from sessionlog.events.names import UNKNOWN
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.migrate import migrate
 from sessionlog.ledger.rows import LogRows, Row, SessionRows
 from sessionlog.ledger.schema import CALL, LABEL, NAME, RESPONSE, SESSION
 from sessionlog.ledger.sessions import facts_of, facts_text
-from sessionlog.sources.record import UNKNOWN, ScannedSession
+from sessionlog.sources.record import ScannedSession
 
 _LABELS = f"SELECT id, {', '.join(LABEL)} FROM labels"  # noqa: S608 - names of the schema
 _NAMES = f"SELECT id, {', '.join(NAME)} FROM names"  # noqa: S608 - as above

@@ -12,9 +12,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sessionlog.events.names import UNKNOWN
 from sessionlog.ledger.schema import SESSION
 from sessionlog.ledger.storable import metadata_text, storable
-from sessionlog.sources.record import UNKNOWN, ScannedSession
+from sessionlog.sources.record import ScannedSession
 
 _FIELDS = tuple(name for name in ScannedSession.__struct_fields__ if name not in {"metadata", "records", "tools"})
 

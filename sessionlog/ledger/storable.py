@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Mapping
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SATURATED = 2**63 - 1
 
@@ -33,6 +35,8 @@ def metadata_text(metadata: Mapping[str, Any]) -> str:
     try:
         return orjson.dumps(metadata, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:
+        import json
+
         plain = {key: value for key, value in metadata.items() if isinstance(value, str | int | float)}
         return storable(json.dumps(plain, ensure_ascii=False))
 

@@ -14,11 +14,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from sessionlog import files
 from sessionlog.errors import Problem
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.identity import Identity, identify, path_of, stored_path

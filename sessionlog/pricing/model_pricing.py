@@ -7,10 +7,10 @@ tokens cost what plain input costs, because a list that does not name them bills
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from typing import Any
 
 from sessionlog.errors import InvalidPrices
+from sessionlog.fast_dataclasses import dataclass, fields_of
 
 
 def check_price(name: str, value: Any) -> None:
@@ -47,7 +47,6 @@ class ModelPricing:
     cache_write_1h_per_mtok: float | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None or field.name in ("input_per_mtok", "output_per_mtok"):
-                check_price(field.name, value)
+        for name, value in fields_of(self).items():
+            if value is not None or name in ("input_per_mtok", "output_per_mtok"):
+                check_price(name, value)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.events.times import parse_time
+from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.files.replace import find_stopped
 from sessionlog.reader.payload_problems import field_problems, number_problems, override_problem
 from sessionlog.reader.repair import is_repairable

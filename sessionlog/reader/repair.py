@@ -10,12 +10,12 @@ import errno
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.files.replace import LOCKED, finish_replacing, replace_log
 from sessionlog.reader.stream import MAX_LINE, is_young, read_events
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from sessionlog import files
@@ -18,6 +17,7 @@ from sessionlog.errors import Problem, Severity
 from sessionlog.events.damaged import LineProblem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.reader.unpack import open_unpacked
 
 MAX_LINE = 8 << 20

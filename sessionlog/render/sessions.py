@@ -19,6 +19,7 @@ from sessionlog.analytics.sessions import SessionList, SessionSummary, reason
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import day_key, resolve_zone
 from sessionlog.events.money import usd as dollars
+from sessionlog.events.names import UNKNOWN as MISSING
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
@@ -27,8 +28,6 @@ from sessionlog.render.report import View, cell, closing_notes, first_model, hea
 from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path, stamp
-from sessionlog.sources.record import UNKNOWN as MISSING
-from sessionlog.transcript.seen import common_length
 
 MARKS: Mapping[str, tuple[str, str]] = {
     "success": ("✔", "cached"),
@@ -106,7 +105,7 @@ def _branch(branch: Branch, generations: int) -> str:
 def _short_ids(sessions: Iterable[SessionSummary]) -> dict[str, str]:
     """Return id → the shortest end that is unique among these sessions; commands take it as the id."""
     ids = sorted({session.session[::-1] for session in sessions})
-    alike = [0, *(common_length(*pair) for pair in pairwise(ids)), 0]
+    alike = [0, *(len(os.path.commonprefix(pair)) for pair in pairwise(ids)), 0]  # noqa: RUF071 - no paths
     ends = (one[: max(_LEAST_ID, *pair) + 1] for one, pair in zip(ids, pairwise(alike), strict=True))
     return {one[::-1]: (one if len(one) <= _WHOLE_ID else end)[::-1] for one, end in zip(ids, ends, strict=True)}
 

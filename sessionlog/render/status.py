@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.zones import resolve_zone
@@ -18,6 +17,10 @@ from sessionlog.render.sessions import MARKS
 from sessionlog.render.status_line import at_least, budget_name, money, severity
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path, stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NAME = 40
 _ID, _PROJECT = 80, 200

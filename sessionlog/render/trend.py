@@ -8,7 +8,8 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.trend import PeriodUsage, Projection
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_row import UsageReport
-from sessionlog.analytics.window import UsageWindow, describe_window, relative_parts
+from sessionlog.analytics.window import UsageWindow, describe_window
+from sessionlog.analytics.window_grammar import relative_parts
 from sessionlog.analytics.zones import date_words, local_time, resolve_zone
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import human_count, percent

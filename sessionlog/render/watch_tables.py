@@ -11,6 +11,7 @@ from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot, time_text
 from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
+from sessionlog.events.names import UNKNOWN as MISSING
 from sessionlog.render.bar import bar, spark
 from sessionlog.render.budget import level_words, percent_words, used_words
 from sessionlog.render.escape import one_line
@@ -21,7 +22,6 @@ from sessionlog.render.sessions import MARKS
 from sessionlog.render.status_line import severity, short_model, until_words
 from sessionlog.render.table import GAP, Cell, Column, fit_table
 from sessionlog.render.times import home_path
-from sessionlog.sources.record import UNKNOWN as MISSING
 
 ROOMY = 120
 """The width from which bars and sparklines are long."""

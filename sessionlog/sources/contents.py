@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from sessionlog.events.damaged import without_surrogates
 from sessionlog.events.decoded_size import LARGE, too_large
-from sessionlog.sources.record import UNKNOWN
+from sessionlog.events.names import UNKNOWN
 from sessionlog.sources.steps import Content, ToolCall
 from sessionlog.sources.values import Json, name, objects, text
 

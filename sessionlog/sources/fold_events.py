@@ -9,17 +9,18 @@ are yielded. Answers of sub-agents are outside the conversation and have the nam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Raw
 
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
+from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.times import format_time
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.sources.contents import read_json, reasoning_of, text_of
-from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Record, ScannedSession
+from sessionlog.sources.record import CopyRank, Record, ScannedSession
 from sessionlog.sources.sent_prompts import SentPrompts
 from sessionlog.sources.steps import (
     Compaction,

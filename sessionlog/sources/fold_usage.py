@@ -21,12 +21,11 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog.errors import Problem
+from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.times import SECOND
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.contents import first_words, measure
 from sessionlog.sources.record import (
-    MAIN,
-    UNKNOWN,
     CopyRank,
     Limit,
     Problems,

@@ -22,6 +22,7 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
+from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
@@ -30,7 +31,7 @@ from sessionlog.sources.contents import first_words, measure, parts_of, read_jso
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_usage import FoldState, UsageFold
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Parent, Resume, Retention, Source
-from sessionlog.sources.record import MAIN, UNKNOWN, CopyRank, Limit, ScannedSession
+from sessionlog.sources.record import CopyRank, Limit, ScannedSession
 from sessionlog.sources.steps import (
     At,
     BadNumber,

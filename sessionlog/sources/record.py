@@ -13,16 +13,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from sessionlog.errors import Problem
+from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.tokens import TokenUsage
 
 Granularity = Literal["request", "session"]
 Quality = Literal["exact", "partial", "estimated"]
-
-UNKNOWN = "unknown"
-"""The value of every missing group key, which is never null."""
-
-MAIN = "main"
-"""The agent itself, not one of its sub-agents."""
 
 LONGEST_NAME = 400
 """No model has a longer name; a hostile one must not fill tables and spreadsheets."""

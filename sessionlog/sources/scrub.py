@@ -11,13 +11,13 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings, LogNotReadable, MissingExtra
 from sessionlog.events.redact import redact_line
 from sessionlog.events.secrets import find_spans
+from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.reader.database import open_database
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.discover import discover, find_logs

@@ -7,10 +7,10 @@ result. Applying all splices of a log in order to an empty list gives the conver
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry, read_result

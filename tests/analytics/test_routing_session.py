@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.routing import RoutingQualityScan
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, _Log, fold_session
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from tests.profiles import examples

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.trend import project_month, usage_before
-from sessionlog.analytics.window import month_of, parse_usage_window, previous_window
+from sessionlog.analytics.window_grammar import month_of, parse_usage_window, previous_window
 from tests.ledger.entries import NOON, book_of, record, session
 from tests.profiles import examples
 

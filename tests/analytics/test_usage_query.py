@@ -9,7 +9,7 @@ import pytest
 
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.usage_row import COLUMNS
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.errors import InvalidQuery, InvalidWindow
 from tests.analytics.week import NOW, fold, usage, week_report
 from tests.ledger.entries import record, session

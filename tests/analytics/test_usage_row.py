@@ -6,7 +6,7 @@ import pytest
 
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.errors import Problem
 
 NAMES = names_of(COLUMNS)

@@ -14,7 +14,8 @@ from dateutil.relativedelta import relativedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.analytics.window import UsageWindow, describe_window, parse_usage_window
+from sessionlog.analytics.window import UsageWindow, describe_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import day_key, local_time
 from sessionlog.errors import InvalidWindow
 from tests.profiles import examples
@@ -371,7 +372,7 @@ def test_describe_at_the_edge_of_the_calendar():
 def test_no_window_loads_dateutil():
     """Its 50 ms are more than a whole report without news takes."""
     script = (
-        "import sys; from sessionlog.analytics.window import parse_usage_window as p\n"
+        "import sys; from sessionlog.analytics.window_grammar import parse_usage_window as p\n"
         "p('7d'); p('last-month'); p('1mo'); print('dateutil' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import day_key, hour_key, month_key, resolve_zone, week_key, zone_name
 from sessionlog.errors import InvalidWindow
 

@@ -235,6 +235,21 @@ HEAVY = {
     "importlib.metadata",
 }
 
+SLOW = {"dataclasses", "inspect", "typing", "msgspec"}
+"""Modules that take 3 to 10 ms to import each."""
+
+
+@pytest.mark.parametrize("command", ["sessions", "blocks"])
+def test_json_without_news_needs_little(warmed, command):
+    """Neither what compiles classes and patterns, nor what zones and texts need."""
+    code = (
+        "import sys; bare = set(sys.modules); from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*set(sys.modules) - bare, file=sys.stderr); sys.exit(code)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, command, "--json"], capture_output=True, text=True, check=True)
+    loaded = set(ran.stderr.split())
+    assert (SLOW | HEAVY | {"json", "re", "zoneinfo"}) & loaded == set()
+
 
 @pytest.mark.parametrize(
     "words",
@@ -259,6 +274,7 @@ def test_without_news_no_report_needs_sources_prices_or_parsers(warmed, words):
     assert HEAVY.isdisjoint({*loaded, *(name.split(".")[0] for name in loaded)})
     rooms = {name.split(".")[1] for name in loaded if name.startswith("sessionlog.")}
     assert rooms.isdisjoint({"sources", "pricing", "engine", "reader"})
+    assert SLOW.isdisjoint(loaded)
 
 
 def test_a_log_that_has_grown_is_read_with_what_a_scan_needs(warmed):

@@ -24,7 +24,7 @@ ALLOWED = {
     "sessionlog.cli.cached_path", "sessionlog.cli.cached_status", "sessionlog.context", "sessionlog.context.windows",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.identity", "sessionlog.ledger.schema",
     "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
-    "sessionlog.render.status_line", "sessionlog.render.stream", "__future__", "_json", "_sqlite3", "gc", "select",
+    "sessionlog.render.status_line", "sessionlog.render.stream", "sessionlog.events", "sessionlog.events.names", "__future__", "_json", "_sqlite3", "gc", "select",
     "time",
 }  # fmt: skip
 """All that a cached status may load beyond what Python itself has loaded."""

@@ -7,7 +7,7 @@ import pytest
 
 from sessionlog.analytics.routing import scan_routing_quality
 from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.errors import InvalidWindow
 from tests.conformance.data import cases, folder
 from tests.conformance.facts import differing, expected_facts, original_facts, routing_facts, usage_facts

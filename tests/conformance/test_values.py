@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.errors import InvalidWindow, Problem
 from sessionlog.pricing import DEFAULT_PRICING
 from sessionlog.reader.stream import read_events

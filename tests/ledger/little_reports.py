@@ -6,7 +6,7 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sessions import fold_sessions
 from sessionlog.analytics.tools import CallSelection, fold_tools
 from sessionlog.analytics.usage import fold_usage
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.ask import Where, ask
 from tests.ledger.little_logs import NOW

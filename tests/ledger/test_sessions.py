@@ -5,8 +5,8 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessionlog.events.names import UNKNOWN
 from sessionlog.ledger.sessions import merge_sessions
-from sessionlog.sources.record import UNKNOWN
 from tests.ledger.entries import NOON, book_of, record, session
 from tests.profiles import examples
 

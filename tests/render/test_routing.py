@@ -11,7 +11,7 @@ import pytest
 
 from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.render.console import make_console
 from sessionlog.render.report import render_csv
 from sessionlog.render.routing import LISTED, bucket_words, render_routing_quality

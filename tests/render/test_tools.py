@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.tool_row import COLUMNS, ToolReport, ToolRow
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent, size
 from sessionlog.render.report import render_csv

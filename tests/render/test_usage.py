@@ -15,7 +15,7 @@ from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_row import COLUMNS, UsageReport, UsageRow
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import cost_text, duration, human_count, percent, rate
 from sessionlog.render.report import render_csv

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage, with_trend
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.render.bar import stacked
 from sessionlog.render.line import wrap_lines
 from tests.analytics.week import check_golden, fold

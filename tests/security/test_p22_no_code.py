@@ -34,9 +34,10 @@ OURS = {
         "ledger/row_spool.py",
         "marshal",
     ): "rows from a worker: in a file without a name, or in a folder that is ours alone",
+    ("fast_dataclasses.py", "exec()"): "the `__init__` of a class, from the names of its fields, as `dataclasses` does",
     ("sources/spool.py", "pickle"): "values of a scan that msgpack cannot hold, in a file without a name",
 }
-"""Packings that could run code, of what this program itself has packed a moment before; nothing else can write there."""
+"""What could run code, of what this program itself has written: packings of a moment before, which nothing else can write, and code."""
 RUNS = {"cli/replay.py": "$PAGER, of the user's own environment", "demo/__init__.py": "this program"}
 """Which modules start a process, and which one."""
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.agent_homes import COLUMNS, generate
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import aggregate_usage, fold_usage
-from sessionlog.analytics.window import parse_usage_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.pricing.book import PriceBook

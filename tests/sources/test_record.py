@@ -1,7 +1,8 @@
 """Records are values: what is not said has one meaning, and nothing changes after the scan."""
 
+from sessionlog.events.names import UNKNOWN
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.record import UNKNOWN, Record, ScannedSession
+from sessionlog.sources.record import Record, ScannedSession
 
 
 def least_record():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import tzinfo
 
 from sessionlog.analytics.budgets.rules import BudgetRule
-from sessionlog.analytics.window import UsageWindow, parse_usage_window
+from sessionlog.analytics.window import UsageWindow
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import local_time, resolve_zone
 
 _HOUR_NS = 3600 * 1_000_000_000

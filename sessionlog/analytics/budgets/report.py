@@ -7,7 +7,6 @@ reservations.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +20,7 @@ from sessionlog.analytics.budgets.states import BudgetState, budget_states
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.zones import resolve_zone
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 

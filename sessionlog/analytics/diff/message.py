@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
+from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.messages.entry import arguments_text, content_text
 from sessionlog.messages.message import Message
 from sessionlog.transcript.digests import canonical_json, digest_text

@@ -9,7 +9,6 @@ counted, and are not a difference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from sessionlog.analytics.diff.message import KEPT, DiffMessage
 from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.transcript import ToolUse, Transcript
 from sessionlog.errors import Problem, problems_dict
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log

@@ -6,13 +6,13 @@ Cost is recorded, else estimated at the record's date, else None, never 0.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
 from sessionlog.analytics.sessions import SessionSummary, list_sessions
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.find import name_of_session

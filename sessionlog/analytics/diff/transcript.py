@@ -8,7 +8,6 @@ sub-agents. Long texts are cut, so that a long log fits into memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.analytics.diff.message import (
@@ -25,6 +24,7 @@ from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.hashes import digest_of
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.json_value import json_text

@@ -16,7 +16,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Event, Semaphore, Thread
 from types import TracebackType
@@ -24,6 +23,7 @@ from typing import Any, Self
 
 from sessionlog.analytics.sql.views import make_views
 from sessionlog.errors import InvalidQuery
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.store import open_read_only
 
 SECONDS = 60.0

@@ -10,6 +10,7 @@ from time import localtime, mktime
 
 from sessionlog.analytics.status import budgets as windows
 from sessionlog.analytics.status import sums, typical
+from sessionlog.events.names import UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,8 +120,8 @@ def _session(query: Query, found: SessionRow, why: dict[str, str]) -> dict[str, 
         "source": found.source,
         "path": found.path,
         "status": found.status,
-        "project": None if found.project == "unknown" else found.project,
-        "model": None if model == "unknown" else model,
+        "project": None if found.project == UNKNOWN else found.project,
+        "model": None if model == UNKNOWN else model,
         "task": typical.task_of(found.metadata),
         "start": windows.stamp(found.start_ns),
         "last": windows.stamp(found.last_ns),
@@ -248,7 +249,7 @@ def day_of(now_ns: int, zone: tzinfo | None) -> tuple[int, int]:
     if zone is not None:
         from datetime import UTC, datetime, timedelta
 
-        from sessionlog.analytics.window import parse_usage_window
+        from sessionlog.analytics.window_grammar import parse_usage_window
 
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_ns // 1000)
         today = parse_usage_window("today", now=moment, tz=zone)

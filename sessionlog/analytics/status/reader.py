@@ -12,16 +12,17 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
-from typing import Any
 
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.zones import resolve_zone
+from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from sessionlog.analytics.status.answer import Status
     from sessionlog.analytics.status.book import StatusBook
     from sessionlog.ledger.sync import Progress

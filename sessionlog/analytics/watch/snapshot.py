@@ -7,14 +7,14 @@ length. The window is the same for every session, so the paces of sessions add u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.events.money import usd
+from sessionlog.events.names import UNKNOWN
 from sessionlog.events.times import SECOND, format_time
-from sessionlog.sources.record import UNKNOWN
+from sessionlog.fast_dataclasses import dataclass
 
 SCHEMA = "sessionlog.watch/1"
 STEP_NS = 30 * SECOND

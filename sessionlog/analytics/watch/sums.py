@@ -7,11 +7,11 @@ logs are elsewhere (on another machine, or of another environment) are left out,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.analytics.conditions import STATUS, filter_condition, matches, within_64_bits
 from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, WatchEvent, add
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False

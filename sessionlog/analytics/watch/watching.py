@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import tzinfo
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Self
@@ -30,11 +29,12 @@ from sessionlog.analytics.watch.snapshot import (
 )
 from sessionlog.analytics.watch.sums import Window, find_events, find_running, paces_of
 from sessionlog.context.windows import find_context_window
+from sessionlog.events.names import UNKNOWN
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import RUNNING_NS
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.record import UNKNOWN
 
 if TYPE_CHECKING:
     from sessionlog.analytics.budgets.rules import BudgetRule

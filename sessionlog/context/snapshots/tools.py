@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
+
+from sessionlog.fast_dataclasses import dataclass, field, replace
 
 Json = Any
 _ToolAndDefinition = tuple["Tool", Any]  # the live definition is the argument of filters
@@ -121,8 +123,8 @@ def _apply_wrapper(toolset: object, inside: list[_ToolAndDefinition]) -> list[_T
 
 def _rename(found: _ToolAndDefinition, name: str) -> _ToolAndDefinition:
     tool, definition = found
-    is_value = is_dataclass(definition) and not isinstance(definition, type)
-    return replace(tool, name=name), replace(definition, name=name) if is_value else definition
+    is_value = dataclasses.is_dataclass(definition) and not isinstance(definition, type)
+    return replace(tool, name=name), dataclasses.replace(definition, name=name) if is_value else definition
 
 
 def _apply_prepare(prepare: Callable[..., object], inside: list[_ToolAndDefinition]) -> list[_ToolAndDefinition]:

@@ -13,7 +13,6 @@ from their length in bytes, at the selected request's ratio of tokens to bytes. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -22,6 +21,7 @@ from sessionlog.context.xray.pieces import size_of, sum_up, total
 from sessionlog.context.xray.requests import History, Sample, Window, name_results
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.transcript.damage import Damage
 from sessionlog.transcript.fold import ConversationFold, has_compacted
 from sessionlog.transcript.sent_prompt import SentPrompt

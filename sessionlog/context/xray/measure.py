@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.context.xray.pieces import Piece, digest_of, size_of
+from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import part_text
 from sessionlog.messages.json_value import decode_json
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest

@@ -11,10 +11,11 @@ The log gives an estimate, the provider a count. `fit` reconciles them:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Any
 
 from sessionlog.context.xray.pieces import Piece
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.sources.record import server_of
 
 KINDS = ("system", "tools", "history", "tool_results", "turn", "not_in_log")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import orjson
+
+from sessionlog.fast_dataclasses import dataclass
 
 Json = Any
 

@@ -8,7 +8,7 @@ request. `growth` has the same number.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from sessionlog.context.windows import find_context_window
@@ -28,6 +28,7 @@ from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.sources.find import name_of_session, open_target
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN

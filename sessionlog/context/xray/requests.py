@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
+from sessionlog.fast_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from sessionlog.conversation.turns.pieces import (
@@ -21,6 +20,7 @@ from sessionlog.conversation.turns.pieces import (
     ToolReturned,
 )
 from sessionlog.errors import AgentError
+from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.message import Message, ToolRequest
 
 _PASSED_ON = (ToolCalled, ToolReturned, NextRequest)

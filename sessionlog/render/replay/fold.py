@@ -7,7 +7,6 @@ raises: an event with an unreadable payload becomes a note, and the fold continu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal
 
@@ -30,6 +29,7 @@ from sessionlog.events.payloads import (
     SessionStart,
     ToolCall,
 )
+from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import content_text
 from sessionlog.render.replay.blocks import (
     Block,

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sessionlog.analytics.budgets.rules import parse_budgets
-from sessionlog.analytics.window import describe_window, parse_usage_window
+from sessionlog.analytics.window import describe_window
+from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import (
     InvalidPrices,
