@@ -23,6 +23,8 @@ from sessionlog.reader.unpack import open_unpacked
 MAX_LINE = 8 << 20
 """Bytes of the longest line that is decoded (a hostile line may take 30 times its size in memory)."""
 
+_SKIPPED_PIECE = 1 << 20
+
 YOUNG_NS = 2_000_000_000
 
 _BEFORE = b" \t\r\n\xef\xbb\xbf"  # before the first object: white space, a byte order mark
@@ -102,12 +104,10 @@ class EventStream:
 
     def feed(self, file: BinaryIO) -> Iterator[Event | Problem]:
         """Read `file` to its present end. An unfinished line waits for the next call or for `finish`."""
-        limit = self._max_line
-        while True:
-            piece = file.readline(limit + 1)
-            if not piece:
-                return
+        limit = self._max_line + 1
+        while piece := file.readline(min(limit, _SKIPPED_PIECE) if self._skipping else limit):
             yield from self.feed_bytes(piece)
+            piece = b""  # free a long piece before the next one is read
 
     def feed_bytes(self, piece: bytes) -> Iterator[Event | Problem]:
         """Read the next bytes of the file: a line, or a piece of one."""
