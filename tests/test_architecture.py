@@ -45,6 +45,7 @@ are read through the seam to the operating system."""
 
 STAIRS = {
     "logger": {"files", "settings", "events", "errors"},
+    "integrations": {"logger", "messages", "events", "errors"},
     "demo": {"logger", "files", "events", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
     "archive": {"sources", "reader", "files", "settings", "events", "errors"},
@@ -52,7 +53,8 @@ STAIRS = {
 """Rooms beside that order, with all that they may import."""
 
 USERS = {
-    "logger": {"cli", "conversation"},
+    "logger": {"cli", "conversation", "integrations"},
+    "integrations": set(),
     "demo": {"cli"},
     "engine": {"cli", "mcp_server", "render", "analytics"},
     "archive": {"cli", "mcp_server", "render", "analytics", "conversation", "context"},

@@ -142,6 +142,18 @@ class EventWriter:
             self._raise_not_recorded()
         return recorded is True
 
+    def count_failure(self, error: Exception) -> None:
+        """Count an event as dropped that an integration could not make, because of an error of its own.
+
+        Raises:
+            NotRecorded: With `on_error="raise"`.
+        """
+        with nullcontext() if self._is_stuck() else self._lock:
+            self._counters.emitted += 1
+            self._drop("integration", error)
+        if self._raises:
+            self._raise_not_recorded()
+
     def health(self) -> Health:
         """Return what was written and what was not."""
         with nullcontext() if self._is_stuck() else self._lock:
