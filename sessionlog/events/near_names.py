@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 
 from sessionlog.events.payloads import PAYLOADS
 
@@ -27,6 +27,7 @@ def _known(type_: str) -> frozenset[str]:
     return frozenset(field.name for field in fields(PAYLOADS[type_]))
 
 
+@lru_cache(1024)
 def _meant(type_: str, name: str) -> str | None:
     other = _OTHER_NAMES.get(name)
     if other in _known(type_):

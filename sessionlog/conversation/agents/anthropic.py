@@ -2,7 +2,7 @@
 
 The client retries twice by itself within each attempt that the session makes and records, unless it has
 `max_retries=0`. Of `metadata`, only `user_id` is sent. `max_tokens` is 4,096 by default.
-The client assembles the message; blocks other than text and tool calls, such as thinking, are kept and sent back.
+Blocks other than text and tool calls, such as thinking, are kept and sent back.
 """
 
 from __future__ import annotations
@@ -13,10 +13,16 @@ from typing import Any
 from sessionlog.conversation.agents.client import Client, object_schema, system_text
 from sessionlog.conversation.turns.pieces import AgentRequest, Piece, Reply, TextDelta
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.answers import AnthropicMessage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest, content_of
 from sessionlog.messages.wire import anthropic_messages
 
 MAX_TOKENS = 4096
+_SENT = {
+    "message_start", "message_delta", "message_stop",
+    "content_block_start", "content_block_delta", "content_block_stop",
+}  # fmt: skip
+"""The events that the server sends."""
 
 
 class AnthropicParser:
@@ -24,37 +30,34 @@ class AnthropicParser:
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
-        self._message: Any = None
+        self._reader = AnthropicMessage()
 
     def feed(self, event: Any) -> Iterator[Piece]:
-        """Yield the text of one event of `messages.stream`."""
-        if event.type == "text" and event.text:
-            yield TextDelta(event.text)
-        elif event.type == "message_stop":
-            self._message = event.message
+        """Yield the text of one event of `messages.stream`; those that the client adds to the stream are skipped."""
+        text = self._reader.feed(event.to_dict()) if event.type in _SENT else ""
+        if text:
+            yield TextDelta(text)
 
     def reply(self) -> Reply:
         """Return the whole message."""
-        received = self._message
-        if received is None:
+        read = self._reader
+        if not read.is_whole:
             raise ConnectionError("the stream ended before the answer did")
-        calls = [
-            ToolRequest(block.id, block.name, block.input) for block in received.content if block.type == "tool_use"
-        ]
-        parts = [_part(block) for block in received.content if block.type != "tool_use"]
+        calls = [ToolRequest(call["id"], call["name"], call["arguments"]) for call in read.calls]
+        parts = [_part(block) for block in read.blocks if block["type"] != "tool_use"]
         return Reply(
             message=Message.assistant(content_of(parts), tool_calls=calls),
-            usage=read_usage(received.usage)[0],
-            model=received.model,
+            usage=read_usage(read.usage)[0],
+            model=read.model,
             provider=self._provider,
-            finish_reason=received.stop_reason,
+            finish_reason=read.finish_reason,
         )
 
 
-def _part(block: Any) -> ContentPart:
-    if block.type == "text":
-        return ContentPart.of_text(block.text)
-    return ContentPart(type=block.type, extra={key: value for key, value in block.to_dict().items() if key != "type"})
+def _part(block: Mapping[str, Any]) -> ContentPart:
+    if block["type"] == "text":
+        return ContentPart.of_text(block["text"])
+    return ContentPart(type=block["type"], extra={key: value for key, value in block.items() if key != "type"})
 
 
 class AnthropicClient(Client):

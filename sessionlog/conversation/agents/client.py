@@ -9,13 +9,10 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from functools import partial
-from ipaddress import ip_address
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from sessionlog.conversation.turns.pieces import AgentRequest, Piece, Reply
-
-_VENDORS = {"x": "x-ai", "googleapis": "google", "amazonaws": "aws"}
+from sessionlog.messages.vendors import vendor_of
 
 
 class StreamParser(Protocol):
@@ -77,23 +74,6 @@ def filter_kwargs(method: Callable[..., Any], arguments: Mapping[str, Any]) -> d
     given = {name: value for name, value in arguments.items() if name in parameters}
     body = {name: value for name, value in arguments.items() if name not in parameters}
     return given | ({"extra_body": {**(given.get("extra_body") or {}), **body}} if body else {})
-
-
-def vendor_of(address: object) -> str | None:
-    """Return the provider at an address: `openai` for api.openai.com; the host name where there is no domain."""
-    host = urlsplit(str(address or "")).hostname or ""
-    labels = host.split(".")
-    if len(labels) < 2 or _is_ip(host):
-        return host or None
-    return _VENDORS.get(labels[-2], labels[-2])
-
-
-def _is_ip(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 Json = dict[str, Any]

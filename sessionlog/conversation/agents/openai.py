@@ -8,14 +8,14 @@ broken.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
 from sessionlog.conversation.agents.client import Client, object_schema
 from sessionlog.conversation.turns.pieces import AgentRequest, Piece, Reply, TextDelta
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
+from sessionlog.messages.answers import ChatCompletion
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.messages.wire import openai_messages
 
@@ -28,62 +28,36 @@ class OpenAIParser:
 
     def __init__(self, provider: str | None) -> None:
         self._provider = provider
-        self._texts: list[str] = []
-        self._calls: list[dict[str, str]] = []
-        self._open: dict[int | None, dict[str, str]] = {}
-        self._model: str | None = None
-        self._finish: str | None = None
-        self._usage: Any = None
+        self._reader = ChatCompletion()
 
     def feed(self, chunk: Any) -> Iterator[Piece]:
         """Yield the text of one `ChatCompletionChunk`; a refusal counts as text."""
-        self._model = chunk.model or self._model
-        self._usage = chunk.usage or self._usage
-        for choice in chunk.choices or ():
-            if choice.index or choice.delta is None:  # of several choices, only the first is used
-                continue
-            self._finish = choice.finish_reason or self._finish
-            for call in choice.delta.tool_calls or ():
-                self._add_call(call)
-            text = choice.delta.content or getattr(choice.delta, "refusal", None)
-            if text:
-                self._texts.append(text)
-                yield TextDelta(text)
+        text = self._reader.feed(chunk.to_dict())
+        if text:
+            yield TextDelta(text)
 
     def reply(self) -> Reply:
         """Return the whole completion."""
-        if self._finish is None:
+        read = self._reader
+        if not read.is_whole:
             raise ConnectionError("the stream ended before the answer did")
-        calls = [ToolRequest.of_model(call["id"], call["name"], call["arguments"]) for call in self._calls]
+        calls = [
+            ToolRequest.of_model(call["id"] or f"call_{uuid4().hex}", call["name"], call["arguments"])
+            for call in read.calls
+        ]
         return Reply(
-            message=Message.assistant("".join(self._texts), tool_calls=calls),
-            usage=usage_of(self._usage),
-            model=self._model,
+            message=Message.assistant("".join(read.texts), tool_calls=calls),
+            usage=None if read.usage is None else read_usage(read.usage)[0],
+            model=read.model,
             provider=self._provider,
-            cost_usd=_cost(self._usage),
-            finish_reason=self._finish,
+            cost_usd=_cost(read.usage or {}),
+            finish_reason=read.finish_reason,
         )
 
-    def _add_call(self, piece: Any) -> None:
-        """Add a fragment: a new id starts a call, its index continues it; some servers give every call index 0."""
-        call = self._open.get(piece.index)
-        if call is None or (piece.id and piece.id != call["id"]):
-            call = {"id": piece.id or f"call_{uuid4().hex}", "name": "", "arguments": ""}
-            self._open[piece.index] = call
-            self._calls.append(call)
-        if piece.function is not None:
-            call["name"] = call["name"] or piece.function.name or ""
-            call["arguments"] += piece.function.arguments or ""
 
-
-def usage_of(usage: Any) -> TokenUsage | None:
-    """Return a `CompletionUsage` in disjoint classes."""
-    return None if usage is None else read_usage(usage)[0]
-
-
-def _cost(usage: Any) -> float | None:
+def _cost(usage: Mapping[str, Any]) -> float | None:
     """The cost that some gateways report, in US dollars."""
-    cost = getattr(usage, "cost", None)
+    cost = usage.get("cost")
     return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 

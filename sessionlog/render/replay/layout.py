@@ -45,7 +45,9 @@ _ATTACHED = {
     RewriteBlock: (RequestBlock,),
 }
 _NOTE = Limit(chars=400)
-_ORDINARY = frozenset({"", "stop", "tool_calls", "tool_use", "end_turn", "stop_sequence", "completed", "function_call"})
+_ORDINARY = frozenset(
+    {"", "stop", "tool_calls", "tool_use", "end_turn", "stop_sequence", "completed", "function_call", "STOP"}
+)
 _SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assistant": ("assistant ▸", "model")}
 
 

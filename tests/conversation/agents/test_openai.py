@@ -4,10 +4,11 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
-from sessionlog.conversation.agents.openai import OpenAIClient, usage_of
+from sessionlog.conversation.agents.openai import OpenAIClient
 from sessionlog.conversation.turns.pieces import AgentRequest, Reply, TextDelta
 from sessionlog.conversation.turns.tool import tool
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.messages.message import Message, ToolRequest
 from tests.conversation.agents.stub import Answer, Server, call_deltas, chat, pieces_of
 
@@ -178,7 +179,7 @@ def test_usage_that_makes_no_sense_is_never_negative():
     told = openai.types.CompletionUsage.model_validate(
         {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6, "prompt_tokens_details": {"cached_tokens": 9}}
     )
-    assert usage_of(told) == TokenUsage(input=0, output=1, cache_read=9)
+    assert read_usage(told)[0] == TokenUsage(input=0, output=1, cache_read=9)
 
 
 def test_it_says_what_it_is():

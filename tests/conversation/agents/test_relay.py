@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from sessionlog.conversation.agents.client import filter_kwargs, vendor_of
+from sessionlog.conversation.agents.client import filter_kwargs
 from sessionlog.conversation.turns.pieces import AgentRequest, TextDelta
 from sessionlog.messages.message import Message
+from sessionlog.messages.vendors import vendor_of
 from tests.conversation.agents.stub import Server, chat, message
 
 ASK = AgentRequest(messages=[Message.user("hi")])

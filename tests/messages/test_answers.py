@@ -1,0 +1,157 @@
+"""`messages.answers` and `messages.server_sent_events`: what providers send, whatever it is."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessionlog.events.usage import read_usage
+from sessionlog.messages.answers import (
+    AnthropicMessage,
+    ChatCompletion,
+    GeneratedContent,
+    ModelResponse,
+    model_in,
+    reader_of,
+)
+from sessionlog.messages.server_sent_events import MAX_EVENT, EventStreamParser
+from tests.profiles import examples
+
+READERS = [AnthropicMessage, ChatCompletion, GeneratedContent, ModelResponse]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+NAMES = [
+    "type", "choices", "delta", "message", "content", "tool_calls", "function", "index", "usage", "error", "item", "output",
+    "response", "content_block", "candidates", "parts", "text", "input", "id", "name", "arguments", "usageMetadata", "finish_reason",
+]  # fmt: skip
+KINDS = [
+    "content_block_start", "content_block_delta", "content_block_stop", "message_start", "message_delta", "response.completed",
+    "response.output_item.done", "function_call", "error", "text_delta", "input_json_delta",
+]  # fmt: skip
+SHAPED = st.recursive(
+    JSON | st.sampled_from(KINDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@examples(60)
+@given(bodies=st.lists(st.dictionaries(st.sampled_from(NAMES), SHAPED, max_size=6), max_size=4))
+def test_nothing_that_is_sent_is_an_error(bodies):
+    """Fields of any type in any place: they are read or skipped, and the result can be logged."""
+    for kind in READERS:
+        fed, whole = kind(), kind()
+        for body in bodies:
+            assert isinstance(fed.feed(body), str)
+            whole.read(body)
+            kind.request_fields(body)
+        json.dumps([fed.response_fields(), whole.response_fields()])
+        read_usage(fed.usage)
+
+
+@given(
+    texts=st.lists(st.text(max_size=20), max_size=6),
+    cuts=st.lists(st.integers(0, 400), max_size=8),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_events_are_the_same_wherever_the_stream_is_cut(texts, cuts, end):
+    """Between bytes of a letter, too, and with each of the three line ends."""
+    lines = [f"event: x{end}data: {json.dumps({'text': text})}{end}{end}" for text in texts]
+    stream = f": a comment{end}{end}{''.join(lines)}data: [DONE]{end}{end}".encode()
+    bounds = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
+    parser = EventStreamParser()
+    found = [event for a, b in pairwise(bounds) for event in parser.feed(stream[a:b])]
+    assert [event["text"] for event in [*found, *parser.finish()]] == texts
+
+
+def test_data_of_several_lines_and_a_last_event_without_an_end():
+    """Both are in the standard, or in the wild."""
+    parser = EventStreamParser()
+    assert [*parser.feed(b'data: {"a":\ndata: 1}\n\ndata: {"b": 2}')] == [{"a": 1}]
+    assert [*parser.finish()] == [{"b": 2}]
+    assert [*parser.finish()] == []
+
+
+def test_an_endless_event_takes_bounded_memory():
+    """It is skipped; the next one is read."""
+    parser = EventStreamParser()
+    for _ in range(MAX_EVENT // (1 << 20) + 2):
+        assert [*parser.feed(b"x" * (1 << 20))] == []
+    assert [*parser.feed(b'\n\ndata: {"a": 1}\n\n')] == [{"a": 1}]
+
+
+@pytest.mark.parametrize(("path", "kind"), [
+    ("/v1/chat/completions", ChatCompletion), ("/openai/deployments/x/chat/completions?api-version=1", ChatCompletion),
+    ("/v1/chat/completions/", ChatCompletion), ("/v1/completions", None), ("/v1/responses", ModelResponse),
+    ("/v1/responses/resp_1", None), ("/v1/responses/resp_1/cancel", None), ("/v1/messages", AnthropicMessage),
+    ("/v1/messages/count_tokens", None), ("/v1/messages/batches", None), ("/v1beta/models/g:generateContent", GeneratedContent),
+    ("/v1beta/models/g:streamGenerateContent?alt=sse", GeneratedContent), ("/v1beta/models/g:countTokens", None),
+    ("/v1/projects/p/locations/l/publishers/anthropic/models/claude:streamRawPredict", AnthropicMessage),
+    ("/v1/projects/p/locations/l/publishers/meta/models/llama:rawPredict", None), ("/", None), ("", None),
+])  # fmt: skip
+def test_endpoints_are_recognised_by_their_path(path, kind):
+    """Those at which a model answers."""
+    assert reader_of(path) is kind
+
+
+def test_a_model_in_an_address():
+    """Gemini's."""
+    assert model_in("/v1beta/models/gemini-2.5-pro:generateContent?key=x") == "gemini-2.5-pro"
+    assert model_in("/v1/messages") is None
+
+
+@pytest.mark.parametrize(("start", "later", "expected"), [
+    ({"input_tokens": 9, "output_tokens": 1}, {"output_tokens": 5}, {"input": 9, "output": 5}),
+    ({"input_tokens": 9, "output_tokens": 1}, {"input_tokens": 0, "output_tokens": 5}, {"input": 0, "output": 5}),
+    ({"input_tokens": 9, "output_tokens": 1}, {"input_tokens": None, "output_tokens": 5}, {"input": 9, "output": 5}),
+    ({"input_tokens": 9, "output_tokens": 1}, {"output_tokens": 5, "cache_read_input_tokens": 7}, {"input": 9, "output": 5, "cache_read": 7}),
+    (
+        {"input_tokens": 9, "output_tokens": 1, "cache_creation_input_tokens": 4, "cache_creation": {"ephemeral_1h_input_tokens": 4}},
+        {"output_tokens": 5, "cache_creation_input_tokens": 6},
+        {"input": 9, "output": 5, "cache_write": 6},
+    ),
+    (
+        {"input_tokens": 9, "output_tokens": 1, "cache_creation_input_tokens": 4, "cache_creation": {"ephemeral_1h_input_tokens": 4}},
+        {"output_tokens": 5, "cache_creation_input_tokens": 4},
+        {"input": 9, "output": 5, "cache_write": 4, "cache_write_1h": 4},
+    ),
+])  # fmt: skip
+def test_later_counts_of_a_message_win(start, later, expected):
+    """Also 0; null is no count; a later total of cache writes wins over details that do not add up to it."""
+    reader = AnthropicMessage()
+    reader.feed({"type": "message_start", "message": {"usage": start}})
+    reader.feed({"type": "message_delta", "usage": later})
+    counts = read_usage(reader.usage)[0].to_dict()
+    assert {name: count for name, count in counts.items() if name != "total"} == expected
+
+
+def test_calls_that_a_server_gives_the_same_index():
+    """A new id begins a new call."""
+    reader = ChatCompletion()
+    for id_, arguments in (("a", "{1"), ("", "}"), ("b", "{2"), ("", "}")):
+        call = {"index": 0, "id": id_, "function": {"name": "f" if id_ else None, "arguments": arguments}}
+        reader.feed({"choices": [{"delta": {"tool_calls": [call]}}]})
+    assert [(call["id"], call["arguments"]) for call in reader.calls] == [("a", "{1}"), ("b", "{2}")]
+
+
+def test_a_refusal_and_a_block_are_reasons():
+    """What a model would not answer."""
+    refused = ChatCompletion()
+    refused.read({"choices": [{"finish_reason": "stop", "message": {"content": None, "refusal": "No."}}]})
+    assert refused.response_fields()["content"] == "No."
+    blocked = GeneratedContent()
+    blocked.read({"promptFeedback": {"blockReason": "SAFETY"}})
+    assert blocked.response_fields() == {"finish_reason": "SAFETY"}
+    failed = ModelResponse()
+    failed.feed(
+        {
+            "type": "response.failed",
+            "response": {"status": "failed", "error": {"code": "server_error", "message": "Oh"}},
+        }
+    )
+    assert (failed.error, failed.finish_reason) == ("server_error: Oh", "failed")
