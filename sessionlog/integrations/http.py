@@ -1,0 +1,312 @@
+"""Records what an HTTP client sends to models and receives from them: any SDK on httpx or httpx2, sync or async.
+
+    client = OpenAI()
+    record(client, log)
+
+The requests of OpenAI (chat completions, responses), Anthropic, Gemini and servers that speak one of these are
+recognised by their path; all others pass. An attempt is one request, as it is for the provider: an SDK repeats failed
+ones. A stream goes to the host piece by piece; one that the host leaves early is recorded as far as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache, lru_cache, partial
+from importlib import import_module
+from time import monotonic
+from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
+
+import orjson
+
+from sessionlog.errors import MissingExtra
+from sessionlog.integrations.runs import Guard, Runs
+from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.messages.answers import AnswerReader, error_text, model_in, reader_of
+from sessionlog.messages.server_sent_events import EventStreamParser
+from sessionlog.messages.vendors import vendor_of
+
+_Client = TypeVar("_Client")
+_MAX_BODY = 64 << 20
+
+
+def record(client: _Client, log: SessionLogger | None = None, **options: Any) -> _Client:
+    """Record what a client sends and receives from now on; return the client.
+
+    Args:
+        client: A client of httpx or httpx2, or of an SDK that has one: `OpenAI`, `AsyncOpenAI`, `Anthropic`, ….
+        log: The logger; without one the client has a session of its own, which ends when the client is closed.
+        options: Arguments of `SessionLogger` for that session.
+
+    Raises:
+        TypeError: The client has no transport of httpx or httpx2.
+    """
+    http: Any = client if hasattr(client, "_transport") else getattr(client, "_client", None)
+    if not hasattr(http, "_transport"):
+        raise TypeError(f"{type(client).__name__} is no client of httpx or httpx2, and has none")
+    recorder = partial(RecordingTransport, exchanges=Exchanges(log, options))
+    http._transport = recorder(http._transport)  # noqa: SLF001 - a client that is made has no other place for it
+    mounts = getattr(http, "_mounts", {})
+    for pattern, transport in mounts.items():
+        mounts[pattern] = transport and recorder(transport)
+    return client
+
+
+class RecordingTransport:
+    """A transport of httpx or httpx2 that records the requests to models which go through another one.
+
+    Args:
+        transport: The other one, sync or async: `httpx2.HTTPTransport()`.
+        log: As for `record`.
+        options: As for `record`.
+    """
+
+    def __init__(
+        self, transport: Any, log: SessionLogger | None = None, *, exchanges: Exchanges | None = None, **options: Any
+    ) -> None:
+        self._transport = transport
+        self._exchanges = exchanges or Exchanges(log, options)
+
+    def handle_request(self, request: Any) -> Any:
+        """Send a request; the transport's exceptions pass."""
+        exchange = self._exchanges.begin(request)
+        if exchange is None:
+            return self._transport.handle_request(request)
+        try:
+            response = self._transport.handle_request(request)
+        except BaseException as error:
+            exchange.end(error)
+            raise
+        return exchange.follow(response, is_async=False)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """Send a request; the transport's exceptions pass."""
+        exchange = self._exchanges.begin(request)
+        if exchange is None:
+            return await self._transport.handle_async_request(request)
+        try:
+            response = await self._transport.handle_async_request(request)
+        except BaseException as error:
+            exchange.end(error)
+            raise
+        return exchange.follow(response, is_async=True)
+
+    def close(self) -> None:
+        """Close the transport, and end the session unless a logger was given."""
+        self._exchanges.close()
+        self._transport.close()
+
+    async def aclose(self) -> None:
+        """Close the transport, and end the session unless a logger was given."""
+        self._exchanges.close()
+        await self._transport.aclose()
+
+    def __enter__(self) -> Self:
+        self._transport.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exchanges.close()
+        self._transport.__exit__(*error)
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._exchanges.close()
+        await self._transport.__aexit__(*error)
+
+
+class Exchanges:
+    """The requests to models that one client makes.
+
+    Args:
+        log: The logger; None for a session of the client's own.
+        options: Arguments of `SessionLogger` for that session.
+    """
+
+    def __init__(self, log: SessionLogger | None, options: dict[str, Any]) -> None:
+        self._runs = Runs(log, options)
+
+    def begin(self, request: Any) -> Exchange | None:
+        """Record a request of httpx or httpx2; None if it is not to a model, or could not be recorded."""
+        if request.method != "POST":
+            return None
+        return self.open(str(request.url), lambda: orjson.loads(request.read()))
+
+    def open(self, address: str, body: Callable[[], Any]) -> Exchange | None:
+        """Record the request whose body the function returns; None as for `begin`."""
+        kind, provider, model = _endpoint(address)
+        if kind is None:
+            return None
+        log = self._runs.begin(self, provider=provider, model=model)
+        with Guard(log):
+            fields = kind.request_fields(body())
+            log.llm_request(fields.pop("messages", None), **{"model": model, **fields})
+            return Exchange(log, kind(), provider)
+        return None
+
+    def close(self) -> None:
+        """End the session of the client's own."""
+        self._runs.end(self)
+
+
+class Exchange:
+    """One request to a model, and what comes back."""
+
+    def __init__(self, log: SessionLogger, reader: AnswerReader, provider: str | None) -> None:
+        self._log, self._reader, self._provider = log, reader, provider
+        self._began = monotonic()
+        self._first: float | None = None
+        self._status = 200
+        self._events: EventStreamParser | None = None
+        self._body = bytearray()
+        self._decode: Callable[[bytes], bytes] = bytes
+        self._has_ended = False
+
+    def follow(self, response: Any, *, is_async: bool) -> Any:
+        """Return the response, whose body is read on its way to the host."""
+        with Guard(self._log):
+            library = type(response).__module__.partition(".")[0]
+            headers = response.headers
+            self._status = response.status_code
+            if response.is_closed:  # read already, as the answers of test doubles are
+                self.add(response.content)
+                self.end()
+                return response
+            encoding = headers.get("content-encoding", "identity")
+            if encoding != "identity":
+                kept = {"content-encoding": encoding}
+                self._decode = lambda body: bytes(type(response)(200, headers=kept, content=body).content)
+            elif headers.get("content-type", "").startswith("text/event-stream"):
+                self._events = EventStreamParser()
+            sync_stream, async_stream = _streams(library)
+            response.stream = (async_stream if is_async else sync_stream)(response.stream, self)
+        return response
+
+    def add(self, piece: bytes) -> None:
+        """Read a piece of the body."""
+        with Guard(self._log):
+            if self._events is None:
+                if len(self._body) + len(piece) <= _MAX_BODY:
+                    self._body += piece
+                self._first = self._first or monotonic()
+                return
+            for event in self._events.feed(piece):
+                self._reader.feed(event)
+            if self._first is None and self._reader.has_begun:
+                self._first = monotonic()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Record the answer: whole, failed, or as far as it came."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        now = monotonic()
+        with Guard(self._log):
+            self._read_rest(is_cut=error is not None)
+            fields = self._reader.response_fields()
+            if self._first is not None and self._events is not None:
+                fields["time_to_first_token_ms"] = round((self._first - self._began) * 1000, 3)
+            if error is not None and not _is_departure(error):
+                fields["error"] = error
+            if self._status >= 400:
+                fields["error"] = f"{self._status} {fields.get('error') or ''}".rstrip()
+            if not self._reader.is_whole and not fields.get("error"):
+                fields["partial"] = "cancelled" if error is not None else "interrupted"
+            elif fields.get("error") and self._reader.has_begun:
+                fields["partial"] = "failed"
+            content = fields.pop("content", None)
+            self._log.llm_response(
+                content, provider=self._provider, latency_ms=round((now - self._began) * 1000, 3), **fields
+            )
+
+    def _read_rest(self, *, is_cut: bool) -> None:
+        """Read what was not a stream of events, or was packed."""
+        if self._events is not None:
+            for event in self._events.finish():
+                self._reader.feed(event)
+        elif self._body:
+            body = bytes(self._body) if is_cut else self._decode(bytes(self._body))
+            text = body.lstrip()
+            if text.startswith((b"data:", b"event:", b":")):
+                events = EventStreamParser()
+                for event in [*events.feed(body), *events.finish()]:
+                    self._reader.feed(event)
+                return
+            found = _json(text)
+            if isinstance(found, list):  # Gemini streams a list where no events are asked for
+                for event in found:
+                    if isinstance(event, dict):
+                        self._reader.feed(event)
+            elif isinstance(found, dict) and self._status < 400:
+                self._reader.read(found)
+            elif isinstance(found, dict):
+                self._reader.error = error_text(found)
+
+
+@lru_cache(256)
+def _endpoint(url: str) -> tuple[type[AnswerReader] | None, str | None, str | None]:
+    """Return the reader of an address's answers, the provider, and the model that it names."""
+    path = urlsplit(url).path
+    return reader_of(path), vendor_of(url), model_in(path)
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None
+
+
+def _is_departure(error: BaseException) -> bool:
+    """Whether the host has stopped reading, or was stopped: the answer did not fail."""
+    return isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error).__name__ == "CancelledError"
+
+
+@cache
+def _streams(library: str) -> tuple[Callable[[Any, Exchange], Any], Callable[[Any, Exchange], Any]]:
+    """Return the classes of followed streams, sync and async, on the bases that a library demands of a body."""
+    try:
+        bases = import_module(library)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"{library} is not installed: pip install {library}") from error
+
+    class SyncStream(bases.SyncByteStream):  # type: ignore[misc, name-defined] # a class of httpx or httpx2
+        def __init__(self, stream: Any, exchange: Exchange) -> None:
+            self._stream, self._exchange = stream, exchange
+
+        def __iter__(self) -> Iterator[bytes]:
+            try:
+                for piece in self._stream:
+                    self._exchange.add(piece)
+                    yield piece
+            except BaseException as error:
+                self._exchange.end(error)
+                raise
+            self._exchange.end()
+
+        def close(self) -> None:
+            self._exchange.end(GeneratorExit())
+            self._stream.close()
+
+    class AsyncStream(bases.AsyncByteStream):  # type: ignore[misc, name-defined] # a class of httpx or httpx2
+        def __init__(self, stream: Any, exchange: Exchange) -> None:
+            self._stream, self._exchange = stream, exchange
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for piece in self._stream:
+                    self._exchange.add(piece)
+                    yield piece
+            except BaseException as error:
+                self._exchange.end(error)
+                raise
+            self._exchange.end()
+
+        async def aclose(self) -> None:
+            self._exchange.end(GeneratorExit())
+            await self._stream.aclose()
+
+    return SyncStream, AsyncStream
