@@ -244,13 +244,23 @@ def test_a_library_stays_in_its_room(library, room):
 
 
 def test_an_agent_s_package_is_its_adapter_s():
-    """A session with a plain function never loads them; each is imported by the modules that speak to it."""
-    clients = {"pydantic_ai": "pydantic", "openai": "openai", "anthropic": "anthropic"}
+    """A session with a plain function never loads them; each is imported by its adapter and its integration alone."""
+    own = {
+        "pydantic_ai": ("pydantic_ai", "pydantic"),
+        "openai": ("openai",),
+        "anthropic": ("anthropic",),
+        "langchain_core": ("langchain",),
+        "agents": ("openai_agents",),
+        "litellm": ("litellm",),
+        "httpx": (),
+        "httpx2": (),
+    }
     wrong = [
         str(i)
         for i in imports()
-        if (name := clients.get(i.target.split(".")[0]))
-        and not i.module.startswith(f"{NAME}.conversation.agents.{name}")
+        if (names := own.get(i.target.split(".")[0])) is not None
+        and not (i.module.startswith(f"{NAME}.conversation.agents.") and i.module.split(".")[3].startswith(names))
+        and not (i.module.startswith(f"{NAME}.integrations.") and i.module.split(".")[2] in names)
     ]
     assert wrong == []
 
