@@ -102,6 +102,7 @@ class Data(Struct, gc=False, omit_defaults=True):
     status: Any = None
     tokens: Any = None
     rejection_error: Any = None
+    superseded_by: Any = None
 
 
 _NO_DATA = Data()
@@ -348,6 +349,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         latency_ms=read_milliseconds(data.latency_ms),
         failed=is_failed,
         final=True,
+        superseded_by=name(data.superseded_by),
     )
     return (response,)
 
@@ -357,7 +359,7 @@ def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG0
     state.calls += 1
     state.is_ended = state.is_closed = False
     return (
-        ToolCall(state.last_ns, key, name(data.tool) or UNKNOWN),
+        ToolCall(state.last_ns, key, name(data.tool) or UNKNOWN, superseded_by=name(data.superseded_by)),
         ToolResult(None, key, data.output, failed=bool(data.error), duration_ms=read_milliseconds(data.duration_ms)),
     )
 
@@ -707,7 +709,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=4,
+        parser_version=5,
     ),
     locate=_locate,
     read=read,
