@@ -546,9 +546,10 @@ class _Records:
                 yield run.price(self._finished(record, place, last, is_unpriced=is_unpriced))
                 place += 1
             if run.rest != _NOTHING:
-                yield run.price(self._whole(run.rest, None, run.end.time_ns))
+                yield run.price(self._rest(run))
             if run.has_cost_of_its_own:
                 whole = self._whole(_NOTHING, run.left, run.end.time_ns)
+                whole.superseded_by = name(run.end.data.superseded_by)
                 whole.priced = False
                 yield whole
         for record in given:
@@ -591,7 +592,7 @@ class _Records:
         for run in self._runs:
             run.rest = run.end.total.beyond(run.used)
             if run.rest != _NOTHING:
-                rest = self._whole(run.rest, None, run.end.time_ns)
+                rest = self._rest(run)
                 run.add(rest, rest.usage)
             has_price |= run.rest != _NOTHING or bool(run.end.cost_nano)
             has_price |= run.end.cost_nano is not None and run.count > 0
@@ -626,6 +627,12 @@ class _Records:
         if self._is_ours or provider in self._exclusive:
             return usage
         return fizeau_dialect.normalise_usage(usage, harness=self._harness, provider=provider)
+
+    def _rest(self, run: _Run) -> Record:
+        """A record of what a run's end reports beyond its responses."""
+        rest = self._whole(run.rest, None, run.end.time_ns)
+        rest.superseded_by = name(run.end.data.superseded_by)
+        return rest
 
     def _whole(self, usage: TokenUsage, cost_nano: int | None, time_ns: int | None) -> Record:
         """A record of the session as a whole, which counts as no request."""
