@@ -195,7 +195,14 @@ class _Reader:
     def count(self, names: Iterable[str], details: Iterable[str] = ()) -> int:
         """Return the first count under one of these names, in the object itself or in its details."""
         for place in (None, *details):
-            data = self._data if place is None else usage_fields(self._data.get(place))
+            data = self._data
+            if place is not None:
+                inner = data.get(place)
+                if inner is None:
+                    continue
+                data = inner if type(inner) is dict else usage_fields(inner)
+            if data.keys().isdisjoint(names):
+                continue
             for name in names:
                 if data.get(name) is None:
                     continue
