@@ -10,16 +10,16 @@ ones. A stream goes to the host piece by piece; one that the host leaves early i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache, lru_cache, partial
-from importlib import import_module
 from time import monotonic
+from types import ModuleType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import orjson
 
-from sessionlog.errors import MissingExtra
 from sessionlog.integrations.runs import Guard, Runs
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answers import AnswerReader, error_text, model_in, reader_of
@@ -168,7 +168,8 @@ class Exchange:
     def follow(self, response: Any, *, is_async: bool) -> Any:
         """Return the response, whose body is read on its way to the host."""
         with Guard(self._log):
-            library = type(response).__module__.partition(".")[0]
+            homes = (kind.__module__.partition(".")[0] for kind in type(response).__mro__)
+            library = sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
             headers = response.headers
             self._status = response.status_code
             if response.is_closed:  # read already, as the answers of test doubles are
@@ -266,14 +267,10 @@ def _is_departure(error: BaseException) -> bool:
 
 
 @cache
-def _streams(library: str) -> tuple[Callable[[Any, Exchange], Any], Callable[[Any, Exchange], Any]]:
+def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Callable[[Any, Exchange], Any]]:
     """Return the classes of followed streams, sync and async, on the bases that a library demands of a body."""
-    try:
-        bases = import_module(library)
-    except ModuleNotFoundError as error:
-        raise MissingExtra(f"{library} is not installed: pip install {library}") from error
 
-    class SyncStream(bases.SyncByteStream):  # type: ignore[misc, name-defined] # a class of httpx or httpx2
+    class SyncStream(library.SyncByteStream):  # type: ignore[misc, name-defined] # a class of httpx or httpx2
         def __init__(self, stream: Any, exchange: Exchange) -> None:
             self._stream, self._exchange = stream, exchange
 
@@ -291,7 +288,7 @@ def _streams(library: str) -> tuple[Callable[[Any, Exchange], Any], Callable[[An
             self._exchange.end(GeneratorExit())
             self._stream.close()
 
-    class AsyncStream(bases.AsyncByteStream):  # type: ignore[misc, name-defined] # a class of httpx or httpx2
+    class AsyncStream(library.AsyncByteStream):  # type: ignore[misc, name-defined] # a class of httpx or httpx2
         def __init__(self, stream: Any, exchange: Exchange) -> None:
             self._stream, self._exchange = stream, exchange
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from itertools import count
 from threading import Condition
 from time import monotonic
@@ -190,13 +189,13 @@ def read_tokens(report: Mapping[str, Any]) -> TokenUsage | None:
 @cache
 def _callback_class() -> type[Any]:
     try:
-        base = import_module("litellm.integrations.custom_logger").CustomLogger
+        from litellm.integrations.custom_logger import CustomLogger
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("litellm"):
             raise
         raise MissingExtra("litellm is not installed: pip install litellm") from error
     text = "A callback of litellm that records calls: `litellm.callbacks = [SessionLogCallback(log)]`."
-    return type("SessionLogCallback", (CallRecorder, base), {"__doc__": text, "__module__": __name__})
+    return type("SessionLogCallback", (CallRecorder, CustomLogger), {"__doc__": text, "__module__": __name__})
 
 
 def __getattr__(name: str) -> Any:
