@@ -38,11 +38,6 @@ class Money:
         """One part: known, or unknown when `nano` is None."""
         return cls(unknown=1) if nano is None else cls(known_nano=nano)
 
-    @property
-    def known_usd(self) -> float | None:
-        """The known part in US dollars, None when nothing is known."""
-        return None if self.known_nano is None else usd(self.known_nano)
-
     def __add__(self, other: Money) -> Money:
         parts = [m.known_nano for m in (self, other) if m.known_nano is not None]
         return Money(known_nano=sum(parts) if parts else None, unknown=self.unknown + other.unknown)

@@ -38,8 +38,8 @@ def test_the_unknown_never_hides_the_known(parts):
 
 def test_nothing_known_is_not_free():
     """A sum of unknown parts has no dollars; a sum with a free part has zero dollars."""
-    assert Money.of(None).known_usd is None
-    assert Money.of(0).known_usd == 0.0
+    assert Money.of(None).known_nano is None
+    assert Money.of(0).known_nano == 0
 
 
 def test_ten_dimes_make_a_dollar():
@@ -47,7 +47,7 @@ def test_ten_dimes_make_a_dollar():
     nano, issue = read_usd(0.1)
     total = sum((Money.of(nano) for _ in range(10)), Money())
     assert issue is None
-    assert total.known_usd == 1.0
+    assert total.known_nano == 10**9
 
 
 @pytest.mark.parametrize(
