@@ -19,6 +19,14 @@ else:
 
     _MISSING = object()
 
+    class _Parameters:
+        """What the standard library asks a base of one of its dataclasses."""
+
+        __slots__ = ("frozen",)
+
+        def __init__(self, *, frozen: bool) -> None:
+            self.frozen = frozen
+
     class _Field:
         """A field of a class.
 
@@ -53,7 +61,10 @@ else:
             cls = _with_slots(cls, own)
             fields = {one.name: one for base in cls.__mro__[:0:-1] for one in base.__dict__.get("_fields", ())}
             cls._fields = tuple((fields | own).values())
-            cls.__match_args__ = tuple(one.name for one in cls._fields if not one.settings["kw_only"])
+            cls.__match_args__ = tuple(
+                one.name for one in cls._fields if not one.settings["kw_only"] and one.settings.get("init", True)
+            )
+            cls.__dataclass_params__ = _Parameters(frozen=frozen)
             compared = [one.name for one in cls._fields if one.settings.get("compare", True)]
             cls._compared = attrgetter(*compared) if compared else type
             methods = {"__init__": _first_init(cls, frozen=frozen), "__repr__": _repr}
@@ -103,6 +114,8 @@ else:
                 continue
             given = cls.__dict__.get(name, _MISSING)
             settings = given.settings if isinstance(given, _Field) else {}
+            if isinstance(given, list | dict | set):
+                raise ValueError(f"mutable default {type(given)} for field {name} is not allowed: use default_factory")  # noqa: TRY004 - as there
             if given is not _MISSING and not isinstance(given, _Field):
                 settings = {"default": given}
             fields[name] = _Field(name, annotation, {"kw_only": kw_only, **settings})

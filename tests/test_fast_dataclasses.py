@@ -126,3 +126,17 @@ def test_classes_and_values_are_made_without_the_standard_librarys():
         "assert 'dataclasses' not in sys.modules and 'inspect' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_dataclass_of_the_standard_library_may_extend_one():
+    """With its fields and their defaults."""
+    for frozen in (True, False):
+        base = OURS["Plain" if frozen else "Changeable"]
+        more = dataclasses.make_dataclass("More", [("extra", int, 0)], bases=(base,), frozen=frozen, kw_only=True)
+        assert repr(more(a=1)).endswith("extra=0)")
+
+
+def test_a_default_that_values_would_share_is_refused():
+    """As by the standard library."""
+    with pytest.raises(ValueError, match="mutable default"):
+        fast.dataclass(slots=True)(type("Shared", (), {"__annotations__": {"x": "list"}, "x": []}))

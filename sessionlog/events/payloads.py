@@ -142,8 +142,10 @@ class LLMRequest(Payload):
 class LLMResponse(Payload):
     """llm.response: the answer, what it used and cost; a failure has `error` and little else.
 
-    `tool_calls` is a count (int) in the oldest logs. `partial` gives the reason why an answer is incomplete
-    (`cancelled`, `failed`, `interrupted`); `message` is the answer if the other fields do not hold all of it.
+    `model` is the model that answered; `requested_model` and `provider` are those of its request where several are
+    under way in one session. `tool_calls` is a count (int) in the oldest logs. `partial` gives the reason why an answer
+    is incomplete (`cancelled`, `failed`, `interrupted`); `message` is the answer if the other fields do not hold all of
+    it.
     """
 
     content: str | None = None
@@ -152,6 +154,7 @@ class LLMResponse(Payload):
     cost_usd: float | None = None
     latency_ms: float | None = None
     model: str | None = None
+    requested_model: str | None = None
     provider: str | None = None
     finish_reason: str | None = None
     reasoning_emitted: str | None = None

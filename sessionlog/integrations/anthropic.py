@@ -8,10 +8,11 @@ An attempt is one request: the client repeats failed ones. Streams are recorded 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
-from sessionlog.errors import MissingExtra
-from sessionlog.integrations.http import Exchanges
+from sessionlog.errors import MissingExtra, NotRecorded
+from sessionlog.integrations.http import Exchange, Exchanges
 from sessionlog.logger.session_logger import SessionLogger
 
 try:
@@ -43,9 +44,10 @@ class SessionLogMiddleware(Middleware):
         try:
             response = call_next(request)
         except BaseException as error:
-            exchange.end(error)
+            with suppress(NotRecorded):  # the host's own error comes first
+                exchange.end(error)
             raise
-        exchange.follow(response.http_response, is_async=False)
+        _follow(exchange, response, is_async=False)
         return response
 
     async def handle_async(self, request: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -56,11 +58,20 @@ class SessionLogMiddleware(Middleware):
         try:
             response = await call_next(request)
         except BaseException as error:
-            exchange.end(error)
+            with suppress(NotRecorded):  # the host's own error comes first
+                exchange.end(error)
             raise
-        exchange.follow(response.http_response, is_async=True)
+        _follow(exchange, response, is_async=True)
         return response
 
     def close(self) -> None:
         """End the session, unless a logger was given."""
         self._exchanges.close()
+
+
+def _follow(exchange: Exchange, response: Any, *, is_async: bool) -> None:
+    received = getattr(response, "http_response", None)
+    if received is None:  # another middleware has answered in place of the server
+        exchange.end(GeneratorExit())
+    else:
+        exchange.follow(received, is_async=is_async)

@@ -294,6 +294,7 @@ class _Recording:
         log.llm_response(
             text or None, usage=None if response.error else response.usage, model=response.model,
             tool_calls=calls or None, latency_ms=latency_ms, provider=_PROVIDER, error=error,
+            requested_model=response.model or self._model,
             **fields, **thread.fields, **self._own,
         )  # fmt: skip
 

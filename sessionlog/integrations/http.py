@@ -11,23 +11,26 @@ ones. A stream goes to the host piece by piece; one that the host leaves early i
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from time import monotonic
 from types import ModuleType
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
-import orjson
-
+from sessionlog.errors import NotRecorded
 from sessionlog.integrations.runs import Guard, Runs
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answers import AnswerReader, error_text, model_in, reader_of
-from sessionlog.messages.server_sent_events import EventStreamParser
+from sessionlog.messages.server_sent_events import EventStreamParser, parse_json
 from sessionlog.messages.vendors import vendor_of
 
 _Client = TypeVar("_Client")
 _MAX_BODY = 64 << 20
+_SHORTEST_SECRET = 6
 
 
 def record(client: _Client, log: SessionLogger | None = None, **options: Any) -> _Client:
@@ -40,10 +43,15 @@ def record(client: _Client, log: SessionLogger | None = None, **options: Any) ->
 
     Raises:
         TypeError: The client has no transport of httpx or httpx2.
+        ValueError: The client is recorded already, by another logger.
     """
     http: Any = client if hasattr(client, "_transport") else getattr(client, "_client", None)
     if not hasattr(http, "_transport"):
         raise TypeError(f"{type(client).__name__} is no client of httpx or httpx2, and has none")
+    if isinstance(http._transport, RecordingTransport):  # noqa: SLF001 - as below
+        if log is None or http._transport.log is not log:  # noqa: SLF001
+            raise ValueError(f"{type(client).__name__}, or the client that it is a copy of, is recorded already")
+        return client
     recorder = partial(RecordingTransport, exchanges=Exchanges(log, options))
     http._transport = recorder(http._transport)  # noqa: SLF001 - a client that is made has no other place for it
     mounts = getattr(http, "_mounts", {})
@@ -66,6 +74,7 @@ class RecordingTransport:
     ) -> None:
         self._transport = transport
         self._exchanges = exchanges or Exchanges(log, options)
+        self.log = self._exchanges.log
 
     def handle_request(self, request: Any) -> Any:
         """Send a request; the transport's exceptions pass."""
@@ -75,7 +84,8 @@ class RecordingTransport:
         try:
             response = self._transport.handle_request(request)
         except BaseException as error:
-            exchange.end(error)
+            with suppress(NotRecorded):  # the host's own error comes first
+                exchange.fail(error, request.headers)
             raise
         return exchange.follow(response, is_async=False)
 
@@ -87,35 +97,44 @@ class RecordingTransport:
         try:
             response = await self._transport.handle_async_request(request)
         except BaseException as error:
-            exchange.end(error)
+            with suppress(NotRecorded):  # the host's own error comes first
+                exchange.fail(error, request.headers)
             raise
         return exchange.follow(response, is_async=True)
 
     def close(self) -> None:
         """Close the transport, and end the session unless a logger was given."""
-        self._exchanges.close()
-        self._transport.close()
+        try:
+            self._exchanges.close()
+        finally:
+            self._transport.close()
 
     async def aclose(self) -> None:
         """Close the transport, and end the session unless a logger was given."""
-        self._exchanges.close()
-        await self._transport.aclose()
+        try:
+            self._exchanges.close()
+        finally:
+            await self._transport.aclose()
 
     def __enter__(self) -> Self:
         self._transport.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._exchanges.close()
-        self._transport.__exit__(*error)
+        try:
+            self._exchanges.close()
+        finally:
+            self._transport.__exit__(*error)
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self._exchanges.close()
-        await self._transport.__aexit__(*error)
+        try:
+            self._exchanges.close()
+        finally:
+            await self._transport.__aexit__(*error)
 
 
 class Exchanges:
@@ -127,116 +146,140 @@ class Exchanges:
     """
 
     def __init__(self, log: SessionLogger | None, options: dict[str, Any]) -> None:
+        self.log = log
         self._runs = Runs(log, options)
+        self._open: WeakSet[Exchange] = WeakSet()
 
     def begin(self, request: Any) -> Exchange | None:
-        """Record a request of httpx or httpx2; None if it is not to a model, or could not be recorded."""
-        if request.method != "POST":
-            return None
-        return self.open(str(request.url), lambda: orjson.loads(request.read()))
+        """Record a request of httpx or httpx2; None if it is not to a model."""
+        return self.open(str(request.url), lambda: _sent(request)) if request.method == "POST" else None
 
     def open(self, address: str, body: Callable[[], Any]) -> Exchange | None:
-        """Record the request whose body the function returns; None as for `begin`."""
+        """Record the request whose body the function returns; None if it is not to a model.
+
+        A body that cannot be read is counted as a failure of ours; the answer is recorded all the same.
+        """
         kind, provider, model = _endpoint(address)
         if kind is None:
             return None
         log = self._runs.begin(self, provider=provider, model=model)
+        fields: dict[str, Any] = {}
         with Guard(log):
             fields = kind.request_fields(body())
-            log.llm_request(fields.pop("messages", None), **{"model": model, **fields})
-            return Exchange(log, kind(), provider)
-        return None
+        asked = fields.get("model") or model
+        with Guard(log):
+            log.llm_request(fields.pop("messages", None), **fields | {"model": asked})
+        exchange = Exchange(log, kind(), {"provider": provider, "requested_model": asked})
+        self._open.add(exchange)
+        return exchange
 
     def close(self) -> None:
-        """End the session of the client's own."""
+        """Record what has come of answers that are still open, and end the session of the client's own."""
+        for exchange in list(self._open):
+            exchange.end(GeneratorExit())
         self._runs.end(self)
 
 
 class Exchange:
     """One request to a model, and what comes back."""
 
-    def __init__(self, log: SessionLogger, reader: AnswerReader, provider: str | None) -> None:
-        self._log, self._reader, self._provider = log, reader, provider
+    def __init__(self, log: SessionLogger, reader: AnswerReader, asked: Mapping[str, Any]) -> None:
+        self._log, self._reader, self._asked = log, reader, asked
         self._began = monotonic()
         self._first: float | None = None
         self._status = 200
         self._events: EventStreamParser | None = None
         self._body = bytearray()
-        self._decode: Callable[[bytes], bytes] = bytes
+        self._unpack: Callable[[bytes], bytes] = bytes  # piece by piece
+        self._decode: Callable[[bytes], bytes] = bytes  # all at once
         self._has_ended = False
 
     def follow(self, response: Any, *, is_async: bool) -> Any:
         """Return the response, whose body is read on its way to the host."""
         with Guard(self._log):
-            homes = (kind.__module__.partition(".")[0] for kind in type(response).__mro__)
-            library = sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
-            headers = response.headers
-            self._status = response.status_code
-            if response.is_closed:  # read already, as the answers of test doubles are
-                self.add(response.content)
-                self.end()
-                return response
-            encoding = headers.get("content-encoding", "identity")
-            if encoding != "identity":
-                kept = {"content-encoding": encoding}
-                self._decode = lambda body: bytes(type(response)(200, headers=kept, content=body).content)
-            elif headers.get("content-type", "").startswith("text/event-stream"):
-                self._events = EventStreamParser()
-            sync_stream, async_stream = _streams(library)
-            response.stream = (async_stream if is_async else sync_stream)(response.stream, self)
+            self._expect(response, is_async=is_async)
         return response
+
+    def _expect(self, response: Any, *, is_async: bool) -> None:
+        self._status, headers = response.status_code, response.headers
+        if 300 <= self._status < 400:  # another request follows
+            self._has_ended = True
+            return
+        if response.is_closed:  # read already, as the answers of test doubles are
+            self.add(response.content)
+            self.end()
+            return
+        encoding = headers.get("content-encoding", "identity").lower()
+        if encoding in ("gzip", "deflate"):
+            self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
+        elif encoding != "identity":
+            kept = {"content-encoding": encoding}
+            self._decode = lambda body: bytes(type(response)(200, headers=kept, content=body).content)
+        is_stream = headers.get("content-type", "").startswith("text/event-stream")
+        if is_stream and self._decode is bytes and self._status < 400:
+            self._events = EventStreamParser()
+        homes = (kind.__module__.partition(".")[0] for kind in type(response).__mro__)
+        library = sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
+        response.stream = _streams(library)[is_async](response.stream, self)
 
     def add(self, piece: bytes) -> None:
         """Read a piece of the body."""
         with Guard(self._log):
+            piece = self._unpack(piece)
             if self._events is None:
                 if len(self._body) + len(piece) <= _MAX_BODY:
                     self._body += piece
-                self._first = self._first or monotonic()
                 return
             for event in self._events.feed(piece):
                 self._reader.feed(event)
             if self._first is None and self._reader.has_begun:
                 self._first = monotonic()
 
-    def end(self, error: BaseException | None = None) -> None:
+    def fail(self, error: BaseException, headers: Mapping[str, str]) -> None:
+        """Record a request that got no answer; the error may quote a header, which may be a secret."""
+        text = f"{type(error).__name__}: {error}"
+        with Guard(self._log):
+            for sent in headers.values():
+                for part in (sent.strip(), *sent.split()):
+                    text = text.replace(part, "[header]") if len(part) >= _SHORTEST_SECRET else text
+        self.end(error, text)
+
+    def end(self, error: BaseException | None = None, text: str | None = None) -> None:
         """Record the answer: whole, failed, or as far as it came."""
         if self._has_ended:
             return
         self._has_ended = True
         now = monotonic()
         with Guard(self._log):
-            self._read_rest(is_cut=error is not None)
+            self._read_rest()
+        with Guard(self._log):
             fields = self._reader.response_fields()
-            if self._first is not None and self._events is not None:
+            if self._first is not None:
                 fields["time_to_first_token_ms"] = round((self._first - self._began) * 1000, 3)
             if error is not None and not _is_departure(error):
-                fields["error"] = error
+                fields["error"] = text or error
             if self._status >= 400:
                 fields["error"] = f"{self._status} {fields.get('error') or ''}".rstrip()
             if not self._reader.is_whole and not fields.get("error"):
                 fields["partial"] = "cancelled" if error is not None else "interrupted"
             elif fields.get("error") and self._reader.has_begun:
                 fields["partial"] = "failed"
-            content = fields.pop("content", None)
-            self._log.llm_response(
-                content, provider=self._provider, latency_ms=round((now - self._began) * 1000, 3), **fields
-            )
+            latency_ms = round((now - self._began) * 1000, 3)
+            self._log.llm_response(**{**self._asked, **fields, "latency_ms": latency_ms})
 
-    def _read_rest(self, *, is_cut: bool) -> None:
-        """Read what was not a stream of events, or was packed."""
+    def _read_rest(self) -> None:
+        """Read what was not a stream of events."""
         if self._events is not None:
             for event in self._events.finish():
                 self._reader.feed(event)
         elif self._body:
-            body = bytes(self._body) if is_cut else self._decode(bytes(self._body))
-            text = body.lstrip()
+            text = self._decode(bytes(self._body)).lstrip()
             if text.startswith((b"data:", b"event:", b":")):
                 events = EventStreamParser()
-                for event in [*events.feed(body), *events.finish()]:
+                for event in [*events.feed(text), *events.finish()]:
                     self._reader.feed(event)
                 return
-            found = _json(text)
+            found = parse_json(text)
             if isinstance(found, list):  # Gemini streams a list where no events are asked for
                 for event in found:
                     if isinstance(event, dict):
@@ -254,11 +297,14 @@ def _endpoint(url: str) -> tuple[type[AnswerReader] | None, str | None, str | No
     return reader_of(path), vendor_of(url), model_in(path)
 
 
-def _json(text: bytes) -> Any:
+def _sent(request: Any) -> Any:
+    """Return the body of a request; {} for one that the host sends as a stream, which is its own to read."""
     try:
-        return orjson.loads(text)
-    except ValueError:
-        return None
+        return parse_json(request.content) or {}
+    except Exception as error:
+        if type(error).__name__ == "RequestNotRead":
+            return {}
+        raise
 
 
 def _is_departure(error: BaseException) -> bool:
@@ -280,13 +326,16 @@ def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Calla
                     self._exchange.add(piece)
                     yield piece
             except BaseException as error:
-                self._exchange.end(error)
+                with suppress(NotRecorded):
+                    self._exchange.end(error)
                 raise
             self._exchange.end()
 
         def close(self) -> None:
-            self._exchange.end(GeneratorExit())
-            self._stream.close()
+            try:
+                self._exchange.end(GeneratorExit())
+            finally:
+                self._stream.close()
 
     class AsyncStream(library.AsyncByteStream):  # type: ignore[misc, name-defined] # a class of httpx or httpx2
         def __init__(self, stream: Any, exchange: Exchange) -> None:
@@ -298,12 +347,15 @@ def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Calla
                     self._exchange.add(piece)
                     yield piece
             except BaseException as error:
-                self._exchange.end(error)
+                with suppress(NotRecorded):
+                    self._exchange.end(error)
                 raise
             self._exchange.end()
 
         async def aclose(self) -> None:
-            self._exchange.end(GeneratorExit())
-            await self._stream.aclose()
+            try:
+                self._exchange.end(GeneratorExit())
+            finally:
+                await self._stream.aclose()
 
     return SyncStream, AsyncStream

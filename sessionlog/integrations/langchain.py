@@ -231,7 +231,7 @@ class SessionLogHandler(BaseCallbackHandler):
                 fields["partial"] = "cancelled"
             elif error is not None:
                 fields |= {"error": error} | ({"partial": "failed"} if fields.get("content") else {})
-            log.llm_response(**fields, latency_ms=latency)
+            log.llm_response(**fields, requested_model=call.fields.get("model"), latency_ms=latency)
 
     def _result(self, run_id: UUID, output: Any = None, error: BaseException | None = None) -> None:
         if (taken := self._take(run_id)) is None:

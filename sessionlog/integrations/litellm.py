@@ -139,7 +139,8 @@ class CallRecorder:
             try:
                 fields = read_report(report)
                 latency_ms = (report["endTime"] - report["startTime"]) * 1000  # this report comes later, from a queue
-                log.llm_response(**fields, latency_ms=max(0.0, latency_ms), call_id=call)
+                latency_ms, asked = max(0.0, latency_ms), report.get("model")
+                log.llm_response(**fields, requested_model=asked, latency_ms=latency_ms, call_id=call)
             finally:
                 with self._changed:
                     self._open.pop(call, None)

@@ -148,7 +148,8 @@ class SessionLogProcessor(TracingProcessor):
             fields["error"] = error
         elif is_cancelled and not fields.get("finish_reason"):  # a host may leave a stream at its last event
             fields["partial"] = "cancelled"
-        begun.log.llm_response(**fields, latency_ms=milliseconds)
+        asked = getattr(data, "model", None) or fields["model"]
+        begun.log.llm_response(**fields, requested_model=asked, latency_ms=milliseconds)
 
 
 class _Raised:

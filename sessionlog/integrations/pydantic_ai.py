@@ -300,7 +300,8 @@ class _Recorder:
             fields |= {"error": error} | ({"partial": "failed"} if fields.get("content") else {})
         elif error is not None or response.state in ("incomplete", "interrupted"):
             fields["partial"] = "cancelled"
-        self.log.llm_response(**fields, latency_ms=_milliseconds(call.began, call.ended), **self._marks)
+        latency_ms = _milliseconds(call.began, call.ended)
+        self.log.llm_response(**fields, requested_model=call.model, latency_ms=latency_ms, **self._marks)
 
     def _response_fields(self, response: Any, call: _Call) -> dict[str, Any]:
         self._calls = response.tool_calls
@@ -325,6 +326,7 @@ class _Recorder:
             call.began += int(one.duration.total_seconds() * 1e9)
             self.log.llm_response(
                 model=one.model_name,
+                requested_model=one.model_name,
                 provider=one.provider_name,
                 error=one.error or "rejected",
                 usage=None if one.usage is None else read_tokens(one.usage),

@@ -6,6 +6,7 @@ An integration observes its host. Whatever goes wrong in it is counted in the lo
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Hashable, Mapping
 from types import TracebackType
 from typing import Any
@@ -56,6 +57,7 @@ class Runs:
             SessionLogger(**options)  # a wrong option is an error of the call here; a logger without events has no file
         self._log, self._options = log, dict(options)
         self._own: dict[Hashable, SessionLogger] = {}
+        self._lock = threading.Lock()
 
     def begin(
         self, run: Hashable, *, prompt: str | None = None, model: str | None = None, provider: str | None = None
@@ -66,11 +68,12 @@ class Runs:
         """
         if self._log is not None:
             return self._log
-        if run not in self._own:
-            known = {"prompt": prompt, "model": model, "provider": provider} | self._options
-            self._own[run] = SessionLogger(**known)
-            self._own[run].__enter__()
-        return self._own[run]
+        with self._lock:  # requests of a new session may begin in several threads
+            if run not in self._own:
+                known = {"prompt": prompt, "model": model, "provider": provider} | self._options
+                self._own[run] = SessionLogger(**known)
+                self._own[run].__enter__()
+            return self._own[run]
 
     def find(self, run: Hashable) -> SessionLogger | None:
         """Return the logger of a run that has begun and has not ended; None for any other."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sessionlog.messages.json_value import decode_json
+from sessionlog.messages.json_value import decode_json, valid_text
 
 Json = Any
 Fields = dict[str, Any]
@@ -67,7 +67,7 @@ class AnswerReader:
 
     def response_fields(self) -> Fields:
         """Return what was read under the names of `llm.response`, without those that are absent."""
-        text = "".join(self.texts)
+        text = valid_text("".join(self.texts))  # half a letter may end one piece, the other half begin the next
         fields = {
             "content": text or None, "tool_calls": self.calls or None, "usage": self.usage, "model": self.model,
             "finish_reason": self.finish_reason, "response_id": self.id, "error": self.error,
@@ -121,24 +121,30 @@ class ChatCompletion(AnswerReader):
             self.thoughts.append(thought)
         for call in _mappings(message.get("tool_calls")):
             self._add_call(call)
+        if older := _mapping(message.get("function_call")):
+            self._add_call({"index": 0, "function": older})
         text = _text(message.get("content")) or _text(message.get("refusal"))
         if text:
             self.texts.append(text)
         return text
 
     def _add_call(self, piece: Mapping[str, Json]) -> None:
-        """Add a fragment: a new id starts a call, its index continues it; some servers give every call index 0."""
+        """Add a fragment: a new id, or a name after arguments, starts a call; its index continues it.
+
+        Some servers give every call index 0, or no id.
+        """
         index, id_, function = (
             piece.get("index", len(self.calls)),
             _text(piece.get("id")),
             _mapping(piece.get("function")),
         )
+        called = _text(function.get("name"))
         call = self._open.get(index) if isinstance(index, int) else None
-        if call is None or (id_ and id_ != call["id"]):
+        if call is None or (id_ and id_ != call["id"]) or (called and not id_ and call["name"] and call["arguments"]):
             call = {"id": id_, "name": "", "arguments": ""}
             self._open[index if isinstance(index, int) else len(self.calls)] = call
             self.calls.append(call)
-        call["name"] = call["name"] or _text(function.get("name"))
+        call["name"] = call["name"] or called
         call["arguments"] += _text(function.get("arguments"))
 
     @staticmethod
@@ -167,7 +173,7 @@ class ModelResponse(AnswerReader):
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self.read(_mapping(event.get("response")))
         elif kind == "error":
-            self.error = _text(event.get("message")) or "error"
+            self.error = error_text(event) or _text(event.get("message")) or "error"
         elif kind == "response.created":
             self._known(_mapping(event.get("response")))
         return ""
@@ -314,7 +320,7 @@ class GeneratedContent(AnswerReader):
         blocked = _text(_mapping(event.get("promptFeedback")).get("blockReason"))
         self.finish_reason = blocked or self.finish_reason
         text = ""
-        for candidate in [*_mappings(event.get("candidates"))][:1]:
+        for candidate in (one for one in _mappings(event.get("candidates")) if not one.get("index")):
             self.finish_reason = _text(candidate.get("finishReason")) or self.finish_reason
             for part in _mappings(_mapping(candidate.get("content")).get("parts")):
                 text += self._part(part)

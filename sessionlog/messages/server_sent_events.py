@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import orjson
 MAX_EVENT = 16 << 20
 """Bytes of the longest event that is read; longer ones are skipped."""
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
@@ -18,20 +20,31 @@ class EventStreamParser:
     """Parses the events of one stream, whatever pieces its bytes come in."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()  # of an event that has not ended
+        self._searched = 0
+        self._has_begun = False
 
     def feed(self, piece: bytes) -> Iterator[Mapping[str, Any]]:
         """Yield the objects of the events that end in a piece; comments and data that is no JSON object are skipped."""
-        piece = self._rest + piece
-        *events, self._rest = _END.split(piece) if b"\r" in piece else piece.split(b"\n\n")
-        if len(self._rest) > MAX_EVENT:
-            self._rest = b""
-        for event in events:
+        if not self._has_begun:
+            piece, self._has_begun = piece.removeprefix(_BYTE_ORDER_MARK), True
+        rest = self._rest
+        if not rest and piece.endswith(b"\n\n") and b"\r" not in piece:  # whole events, as most pieces are
+            for event in piece[:-2].split(b"\n\n"):
+                yield from _objects(event)
+            return
+        rest += piece
+        start, at = 0, max(0, self._searched - 3)  # an end may be cut
+        while end := _END.search(rest, at):
+            event = bytes(rest[start : end.start()])
+            start = at = end.end()
             yield from _objects(event)
+        del rest[: start if len(rest) - start <= MAX_EVENT else len(rest)]
+        self._searched = len(rest)
 
     def finish(self) -> Iterator[Mapping[str, Any]]:
         """Yield the object of a last event that does not end with an empty line, as some servers send it."""
-        rest, self._rest = self._rest, b""
+        rest, self._rest = bytes(self._rest), bytearray()
         yield from _objects(rest)
 
 
@@ -40,9 +53,18 @@ def _objects(event: bytes) -> Iterator[Mapping[str, Any]]:
         data = event[5:]
     else:
         data = b"\n".join(line[5:] for line in event.splitlines() if line.startswith(b"data:"))
-    try:
-        found = orjson.loads(data) if data else None
-    except ValueError:
-        return
+    found = parse_json(data) if data else None
     if isinstance(found, dict):
         yield found
+
+
+def parse_json(data: bytes) -> Any:
+    """Parse JSON as clients do, who take NaN, halves of letters and a byte order mark; None for what is none."""
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        pass
+    try:
+        return json.loads(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        return None

@@ -102,6 +102,7 @@ class Data(Struct, gc=False, omit_defaults=True):
     status: Any = None
     tokens: Any = None
     rejection_error: Any = None
+    requested_model: Any = None
     superseded_by: Any = None
 
 
@@ -342,8 +343,8 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     response = Response(
         time=state.last_ns,
         tokens=Tokens(usage, _issues_at(row, *issues, issue)),
-        provider=name(attempt, "provider_system") or UNKNOWN,
-        model=name(attempt, "requested_model") or state.asked or UNKNOWN,
+        provider=name(attempt, "provider_system") or name(data.provider) or UNKNOWN,
+        model=name(attempt, "requested_model") or name(data.requested_model) or state.asked or UNKNOWN,
         response_model=name(attempt, "response_model") or name(data.model),
         cost_nano=cost_nano,
         latency_ms=read_milliseconds(data.latency_ms),
@@ -464,6 +465,7 @@ class _Run:
         self.count = self.cost_nano = 0
         self.unnamed = self.weight = 0  # of the records whose cost is not recorded: how many, how many tokens
         self._weighed = self._given = 0
+        self.superseded_by = {name(end.data.superseded_by)} - {""}  # of its end, else of its records
 
     def add(self, record: Record, usage: TokenUsage) -> None:
         """Add a record, and its tokens in disjoint classes."""
@@ -473,6 +475,11 @@ class _Run:
             self.weight += usage.total
         else:
             self.cost_nano += record.cost_nano
+
+    @property
+    def one_superseding(self) -> str:
+        """The session whose own log has all of this run; "" if there is none, or not for all of it."""
+        return next(iter(self.superseded_by)) if len(self.superseded_by) == 1 else ""
 
     @property
     def left(self) -> int:
@@ -549,7 +556,7 @@ class _Records:
                 yield run.price(self._rest(run))
             if run.has_cost_of_its_own:
                 whole = self._whole(_NOTHING, run.left, run.end.time_ns)
-                whole.superseded_by = name(run.end.data.superseded_by)
+                whole.superseded_by = run.one_superseding
                 whole.priced = False
                 yield whole
         for record in given:
@@ -576,6 +583,8 @@ class _Records:
             for record in islice(given, run.end.until - place):
                 place += 1
                 run.used += record.usage
+                if not run.end.data.superseded_by:
+                    run.superseded_by.add(record.superseded_by)
                 has_price |= record.priced or record.cost_nano is not None
                 self._learn(record)
                 if self._is_ours:
@@ -631,7 +640,7 @@ class _Records:
     def _rest(self, run: _Run) -> Record:
         """A record of what a run's end reports beyond its responses."""
         rest = self._whole(run.rest, None, run.end.time_ns)
-        rest.superseded_by = name(run.end.data.superseded_by)
+        rest.superseded_by = run.one_superseding
         return rest
 
     def _whole(self, usage: TokenUsage, cost_nano: int | None, time_ns: int | None) -> Record:
@@ -652,6 +661,7 @@ class _Records:
         end = self._ends[-1] if self._ends else None
         total, cost_nano = (end.total, end.cost_nano) if end else (_NOTHING, None)
         record = self._whole(total, cost_nano, None)
+        record.superseded_by = name(end.data.superseded_by) if end else ""
         record.requests, record.granularity, record.priced = int(bool(total)), "session", end is not None
         record.active_ms = self._idle_ms
         return record

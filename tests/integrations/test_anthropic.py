@@ -121,3 +121,20 @@ def test_a_session_of_its_own(tmp_path):
     middleware.close()
     assert [event.type for event in read_events(tmp_path / "s.jsonl")][-1] == "session.end"
     assert aggregate_usage(tmp_path).rows[0].keys == {"provider": "anthropic", "model": "claude-haiku-4-5"}
+
+
+class Cache(anthropic.Middleware):
+    """Answers in place of the server, as the client allows it."""
+
+    def handle(self, request, call_next):
+        """Return a message."""
+        return anthropic.types.Message.model_validate(wire.MESSAGE)
+
+
+def test_another_middleware_may_answer(tmp_path):
+    """The host gets what that one returned; nothing was sent, so nothing was used."""
+    with SessionLogger(tmp_path, "s") as log:
+        client = anthropic.Anthropic(api_key="k", middleware=[SessionLogMiddleware(log), Cache()])
+        assert client.messages.create(**ASKED).content[1].text == "Let me look."
+    assert responses(tmp_path)[0]["partial"] == "cancelled"
+    assert aggregate_usage(tmp_path).totals.total_tokens == 0

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from sessionlog import SessionLogger, aggregate_tools, aggregate_usage
+from sessionlog.events.tokens import TokenUsage
 
 
 def claude_log(folder, session):
@@ -63,3 +64,15 @@ def test_turns_that_only_the_integration_has_count(both):
     assert figures() == (1, 20, 1)
     claude_log(both, "another")
     assert figures() == (2, 40, 2)
+
+
+def test_what_an_end_reports_beyond_its_turns_counts_once_too(both):
+    """Also where the end itself does not name the agent's session, and where there is nothing but an end."""
+    with SessionLogger() as log:
+        log.llm_response("", usage={"input": 40, "output": 1}, superseded_by="claude-code:abc")
+        log.totals.usage += TokenUsage(output=19)
+    with SessionLogger() as log:
+        log.emit("session.end", {"tokens": {"input": 40, "output": 20}, "superseded_by": "claude-code:abc"})
+        log.close()
+    claude_log(both, "abc")
+    assert figures() == (1, 20, 1)

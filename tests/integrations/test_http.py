@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import openai
 import pytest
 
 from sessionlog import SessionLogger, aggregate_usage, check_logs, read_events
+from sessionlog.errors import NotRecorded
 from sessionlog.integrations.http import RecordingTransport, record
 from tests.integrations import wire
 
@@ -332,3 +334,196 @@ def test_what_is_no_client_is_refused(tmp_path):
     """With a sentence."""
     with pytest.raises(TypeError, match="str is no client of httpx or httpx2"):
         record("https://api.openai.com", directory=tmp_path)
+
+
+def by_model(folder):
+    """(provider, model) → (requests, input tokens)."""
+    rows = aggregate_usage(folder).rows
+    return {(row.keys["provider"], row.keys["model"]): (row.requests, row.input_tokens) for row in rows}
+
+
+def test_requests_beside_each_other_keep_their_model_and_provider(tmp_path):
+    """One logger, two providers, both requests before both answers."""
+
+    async def answer(request):
+        await asyncio.sleep(0.01)
+        is_chat = "completions" in request.url.path
+        return httpx2.Response(200, json=wire.CHAT if is_chat else wire.MESSAGE)
+
+    async def run(log):
+        inner = RecordingTransport(httpx2.MockTransport(answer), log)
+        async with httpx2.AsyncClient(transport=inner) as client:
+            await asyncio.gather(
+                *(client.post(wire.FORMATS[n][0], json=wire.FORMATS[n][1]) for n in ("chat", "messages"))
+            )
+
+    with SessionLogger(tmp_path, "s") as log:
+        asyncio.run(run(log))
+    assert by_model(tmp_path) == {("openai", "gpt-5"): (1, 40), ("anthropic", "claude-haiku-4-5"): (1, 40)}
+
+
+@pytest.mark.parametrize("name", [name for name in wire.FORMATS if "stream" in name])
+def test_a_packed_stream_that_is_left_counts_as_far_as_it_came(tmp_path, name):
+    """It is unpacked piece by piece."""
+    address, sent, answer, _ = wire.FORMATS[name]
+    headers = {**SSE, "content-encoding": "gzip"}
+    inner = transport(httpx2, gzip.compress(answer), headers=headers, size=10)
+    with (
+        SessionLogger(tmp_path, "s") as log,
+        httpx2.Client(transport=RecordingTransport(inner, log)) as client,
+        client.stream("POST", address, json=sent) as response,
+    ):
+        assert next(response.iter_lines())
+    assert response_of(tmp_path)["partial"] == "cancelled"
+    send(httpx2, name, tmp_path / "whole", answer=answer)
+
+
+def test_a_packed_stream_is_whole_where_the_sdk_stops_at_its_last_event(tmp_path):
+    """It closes the connection at `[DONE]`."""
+    headers = {**SSE, "content-encoding": "gzip"}
+    inner = transport(httpx2, gzip.compress(wire.FORMATS["chat stream"][2]), headers=headers)
+    client = openai.OpenAI(api_key="k", http_client=httpx2.Client(transport=inner))
+    with record(client, directory=tmp_path):
+        assert len([*client.chat.completions.create(model="gpt-5", messages=[wire.ASKED], stream=True)]) == 7
+    assert (response_of(tmp_path)["content"], "partial" in response_of(tmp_path)) == ("Let me look.", False)
+    assert aggregate_usage(tmp_path).totals.cache_read_tokens == 60
+
+
+def test_a_session_of_its_own_begins_once(tmp_path):
+    """Whatever threads send the first requests."""
+    inner = RecordingTransport(transport(httpx2, wire.FORMATS["chat"][2]), directory=tmp_path)
+    start = threading.Barrier(8)
+
+    def one(client):
+        start.wait()
+        client.post(wire.FORMATS["chat"][0], json=wire.FORMATS["chat"][1])
+
+    with httpx2.Client(transport=inner) as client, ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, [client] * 8))
+    kinds = [kind for kind, _ in events_of(tmp_path)]
+    assert (kinds.count("session.start"), kinds.count("llm.response"), kinds.count("session.end")) == (1, 8, 1)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.__name__)
+def test_a_body_that_the_host_streams_is_its_own(tmp_path, library):
+    """It is not read before it is sent; its errors are the host's; the answer is recorded."""
+
+    def broken():
+        yield b"{"
+        raise LookupError("a bug of the host")
+
+    def whole():
+        yield json.dumps(wire.FORMATS["chat"][1]).encode()
+
+    def answer(request):
+        request.read()
+        return library.Response(200, content=wire.FORMATS["chat"][2])
+
+    log = SessionLogger(tmp_path, "s", notify=lambda _: None)
+    with log, library.Client(transport=RecordingTransport(library.MockTransport(answer), log)) as client:
+        with pytest.raises(LookupError, match="a bug of the host"):
+            client.post(wire.FORMATS["chat"][0], content=broken())
+        assert client.post(wire.FORMATS["chat"][0], content=whole()).status_code == 200
+    assert log.health().ok
+    assert aggregate_usage(tmp_path).totals.output_tokens == 20
+
+
+@pytest.mark.parametrize("sent", [b"--x", b'{"messages": "\\ud83d"}', b"[]", b""])
+def test_a_body_that_is_no_request_has_an_answer_all_the_same(tmp_path, sent):
+    """What came back counts."""
+    inner = transport(httpx2, wire.FORMATS["chat"][2])
+    log = SessionLogger(tmp_path, "s", notify=lambda _: None)
+    with log, httpx2.Client(transport=RecordingTransport(inner, log)) as client:
+        client.post(wire.FORMATS["chat"][0], content=sent)
+    assert aggregate_usage(tmp_path).totals.output_tokens == 20
+
+
+@pytest.mark.parametrize("name", wire.FORMATS)
+def test_json_is_read_as_clients_read_it(tmp_path, name):
+    """Halves of letters, NaN, and a byte order mark."""
+    answer = b"\xef\xbb\xbf" + wire.FORMATS[name][2].replace(b"look.", b"\\ud83d")
+    answer = answer.replace(b'"usage"', b'"logprobs": NaN, "usage"').replace(
+        b'"usageMetadata"', b'"x": NaN, "usageMetadata"'
+    )
+    send(httpx2, name, tmp_path, answer=answer)
+    assert response_of(tmp_path)["content"].startswith("Let me")
+    assert aggregate_usage(tmp_path).totals.output_tokens == 20
+
+
+def test_a_secret_in_an_error_is_not_recorded(tmp_path):
+    """Errors of headers quote them."""
+
+    def refuse(request):
+        raise httpx2.LocalProtocolError(f"Illegal header value b'{request.headers['authorization']}\\n'")
+
+    client = httpx2.Client(transport=RecordingTransport(httpx2.MockTransport(refuse), directory=tmp_path))
+    with client, pytest.raises(httpx2.LocalProtocolError):
+        client.post(wire.FORMATS["chat"][0], json={}, headers={"authorization": "Bearer corp-5up3r-s3cr3t"})
+    assert "5up3r" not in next(tmp_path.glob("*.jsonl")).read_text()
+    assert response_of(tmp_path)["error"].startswith("LocalProtocolError: Illegal header value")
+
+
+def test_a_client_is_recorded_once(tmp_path):
+    """A copy of an SDK's client shares its connections."""
+    http = httpx2.Client(transport=transport(httpx2, wire.FORMATS["chat"][2]))
+    client = openai.OpenAI(api_key="k", http_client=http)
+    with SessionLogger(tmp_path, "s") as log:
+        record(record(client, log).with_options(timeout=5), log)
+        client.chat.completions.create(model="gpt-5", messages=[wire.ASKED])
+        with pytest.raises(ValueError, match="recorded already"):
+            record(client, SessionLogger(tmp_path, "other"))
+    assert aggregate_usage(tmp_path).totals.requests == 1
+
+
+def test_a_redirect_is_no_answer(tmp_path):
+    """The request that follows has one."""
+
+    def answer(request):
+        if request.url.path.endswith("/"):
+            return httpx2.Response(200, content=wire.FORMATS["chat"][2])
+        return httpx2.Response(307, headers={"location": f"{wire.FORMATS['chat'][0]}/"})
+
+    inner = RecordingTransport(httpx2.MockTransport(answer), directory=tmp_path)
+    with httpx2.Client(transport=inner, follow_redirects=True) as client:
+        assert client.post(wire.FORMATS["chat"][0], json=wire.FORMATS["chat"][1]).status_code == 200
+    assert aggregate_usage(tmp_path).totals.requests == 1
+
+
+def test_an_answer_that_nobody_reads_counts(tmp_path):
+    """When the client is closed, at the latest."""
+    client = httpx2.Client(transport=RecordingTransport(transport(httpx2, b"x", headers=SSE), directory=tmp_path))
+    sent = client.send(client.build_request("POST", wire.FORMATS["chat"][0], json=wire.FORMATS["chat"][1]), stream=True)
+    client.close()
+    sent.close()
+    assert [kind for kind, _ in events_of(tmp_path)][-2:] == ["llm.response", "session.end"]
+    assert response_of(tmp_path)["partial"] == "cancelled"
+
+
+def test_an_error_of_ours_does_not_keep_a_connection(tmp_path, monkeypatch):
+    """Also where it reaches the host."""
+    closed = []
+    monkeypatch.setattr(Pieces, "close", lambda _: closed.append(1))
+    monkeypatch.setattr("sessionlog.messages.answers.ChatCompletion.response_fields", None)
+    log = SessionLogger(tmp_path, "s", on_error="raise", notify=lambda _: None)
+    client = httpx2.Client(transport=RecordingTransport(transport(httpx2, b"{}"), log))
+    with pytest.raises(NotRecorded), client.stream("POST", wire.FORMATS["chat"][0], json={}):
+        pass
+    assert closed == [1]
+
+
+def test_a_body_that_is_not_packed_as_it_says_still_counts(tmp_path):
+    """Without its tokens, and with a failure in health()."""
+    headers = {**JSON, "content-encoding": "gzip"}
+    log = SessionLogger(tmp_path, "s", notify=lambda _: None)
+    client = httpx2.Client(transport=RecordingTransport(transport(httpx2, b"plain", headers=headers), log))
+    with log, client, client.stream("POST", wire.FORMATS["chat"][0], json=wire.FORMATS["chat"][1]) as response:
+        assert b"".join(response.iter_raw()) == b"plain"
+    assert aggregate_usage(tmp_path).totals.requests == 1
+    assert log.health().dropped_by == {"integration": 1}
+
+
+def test_an_error_that_calls_itself_a_stream(tmp_path):
+    """Its body is JSON."""
+    error = json.dumps({"error": {"type": "rate_limit_error", "message": "slow down"}}).encode()
+    send(httpx2, "chat stream", tmp_path, answer=error, status=429)
+    assert response_of(tmp_path)["error"] == "429 rate_limit_error: slow down"

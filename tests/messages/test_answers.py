@@ -155,3 +155,41 @@ def test_a_refusal_and_a_block_are_reasons():
         }
     )
     assert (failed.error, failed.finish_reason) == ("server_error: Oh", "failed")
+
+
+def test_calls_without_ids_and_the_older_kind_of_call():
+    """A name after arguments begins another call."""
+    reader = ChatCompletion()
+    for n in (1, 2):
+        call = {"index": 0, "id": "", "function": {"name": "f", "arguments": f'{{"p":{n}}}'}}
+        reader.feed({"choices": [{"delta": {"tool_calls": [call]}}]})
+    assert [call["arguments"] for call in reader.calls] == ['{"p":1}', '{"p":2}']
+    older = ChatCompletion()
+    older.read({"choices": [{"message": {"function_call": {"name": "g", "arguments": "{}"}}}]})
+    assert [(call["name"], call["arguments"]) for call in older.calls] == [("g", "{}")]
+
+
+def test_only_the_first_candidate_is_read():
+    """Also where each piece of a stream has another one."""
+    reader = GeneratedContent()
+    for index in (0, 1, 0):
+        reader.feed({"candidates": [{"index": index, "content": {"parts": [{"text": f"A{index} "}]}}]})
+    assert "".join(reader.texts) == "A0 A0 "
+
+
+def test_an_error_event_of_a_response_may_hold_an_object():
+    """OpenAI's and its imitators' differ."""
+    for event in ({"type": "error", "message": "boom"}, {"type": "error", "error": {"message": "boom"}}):
+        reader = ModelResponse()
+        reader.feed(event)
+        assert reader.error == "boom"
+
+
+def test_a_letter_that_is_cut_in_two_is_whole_again():
+    """Each half is an escape of its own."""
+    reader = ChatCompletion()
+    parser = EventStreamParser()
+    stream = b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\ndata: {"choices":[{"delta":{"content":"\\ude00"}}]}\n\n'
+    for event in parser.feed(stream):
+        reader.feed(event)
+    assert reader.response_fields() == {"content": "\U0001f600"}
