@@ -1,6 +1,7 @@
 """The mutation run's own tools: what is changed, what is left alone, and that a change takes effect while it runs."""
 
 import ast
+import gc
 import importlib.util
 import sys
 
@@ -93,6 +94,7 @@ def module(tmp_path):
 
 def test_a_loaded_function_is_replaced(module):
     """Methods and properties, too; objects that exist already behave as the mutant does."""
+    gc.freeze()  # as our conftest does once tests are collected
     made, path = module
     box = made.Box([1])
     assert (box.size, made.f(5)) == (2, "5x")

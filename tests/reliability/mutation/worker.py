@@ -234,6 +234,7 @@ def replace_functions(path: str, codes: dict[tuple[str, int], CodeType]) -> None
     Raises:
         ValueError: A function has other free variables than before.
     """
+    gc.unfreeze()  # our conftest has frozen what was collected, and frozen objects are not listed
     for function in gc.get_objects():
         if type(function) is FunctionType and function.__code__.co_filename == path:
             code = codes.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
