@@ -8,17 +8,14 @@ An attempt is one request: the client repeats failed ones. Streams are recorded 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
-from sessionlog.errors import MissingExtra, NotRecorded
 from sessionlog.integrations.http import Exchange, Exchanges
+from sessionlog.integrations.runs import library
 from sessionlog.logger.session_logger import SessionLogger
 
-try:
+with library("anthropic", "anthropic", "'anthropic>=2.12'"):
     from anthropic import Middleware
-except ModuleNotFoundError as error:
-    raise MissingExtra("anthropic is not installed, or has no middleware: pip install 'anthropic>=2.12'") from error
 
 
 class SessionLogMiddleware(Middleware):
@@ -44,8 +41,7 @@ class SessionLogMiddleware(Middleware):
         try:
             response = call_next(request)
         except BaseException as error:
-            with suppress(NotRecorded):  # the host's own error comes first
-                exchange.end(error)
+            exchange.fail(error)
             raise
         _follow(exchange, response, is_async=False)
         return response
@@ -58,8 +54,7 @@ class SessionLogMiddleware(Middleware):
         try:
             response = await call_next(request)
         except BaseException as error:
-            with suppress(NotRecorded):  # the host's own error comes first
-                exchange.end(error)
+            exchange.fail(error)
             raise
         _follow(exchange, response, is_async=True)
         return response

@@ -26,7 +26,7 @@ from typing import Any
 from sessionlog.errors import NotRecorded
 from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
 from sessionlog.events.usage import read_usage
-from sessionlog.integrations.runs import Guard, Runs
+from sessionlog.integrations.runs import Guard, Runs, is_cancellation
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.content_text import text_of
 
@@ -137,7 +137,7 @@ class _Recording:
     def finish(self, error: BaseException | None) -> None:
         """Record the end of the stream; the run fails with an error, or is cancelled if the host left it."""
         log = self._log or self._begin(None)
-        is_left = isinstance(error, GeneratorExit) or type(error).__name__ == "CancelledError"
+        is_left = is_cancellation(error)
         with Guard(log):
             for thread in self._threads.values():
                 if error is None:

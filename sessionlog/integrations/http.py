@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache, lru_cache, partial
 from time import monotonic
 from types import ModuleType
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from sessionlog.errors import NotRecorded
-from sessionlog.integrations.runs import Guard, Runs
+from sessionlog.integrations.runs import Guard, Runs, is_cancellation
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answers import AnswerReader, error_text, model_in, reader_of
 from sessionlog.messages.server_sent_events import EventStreamParser, parse_json
@@ -84,8 +84,7 @@ class RecordingTransport:
         try:
             response = self._transport.handle_request(request)
         except BaseException as error:
-            with suppress(NotRecorded):  # the host's own error comes first
-                exchange.fail(error, request.headers)
+            exchange.fail(error, request.headers)
             raise
         return exchange.follow(response, is_async=False)
 
@@ -97,23 +96,18 @@ class RecordingTransport:
         try:
             response = await self._transport.handle_async_request(request)
         except BaseException as error:
-            with suppress(NotRecorded):  # the host's own error comes first
-                exchange.fail(error, request.headers)
+            exchange.fail(error, request.headers)
             raise
         return exchange.follow(response, is_async=True)
 
     def close(self) -> None:
         """Close the transport, and end the session unless a logger was given."""
-        try:
-            self._exchanges.close()
-        finally:
+        with closing(self._exchanges):
             self._transport.close()
 
     async def aclose(self) -> None:
         """Close the transport, and end the session unless a logger was given."""
-        try:
-            self._exchanges.close()
-        finally:
+        with closing(self._exchanges):
             await self._transport.aclose()
 
     def __enter__(self) -> Self:
@@ -121,9 +115,7 @@ class RecordingTransport:
         return self
 
     def __exit__(self, *error: object) -> None:
-        try:
-            self._exchanges.close()
-        finally:
+        with closing(self._exchanges):
             self._transport.__exit__(*error)
 
     async def __aenter__(self) -> Self:
@@ -131,9 +123,7 @@ class RecordingTransport:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        try:
-            self._exchanges.close()
-        finally:
+        with closing(self._exchanges):
             await self._transport.__aexit__(*error)
 
 
@@ -235,14 +225,15 @@ class Exchange:
             if self._first is None and self._reader.has_begun:
                 self._first = monotonic()
 
-    def fail(self, error: BaseException, headers: Mapping[str, str]) -> None:
-        """Record a request that got no answer; the error may quote a header, which may be a secret."""
+    def fail(self, error: BaseException, headers: Mapping[str, str] | None = None) -> None:
+        """Record an error of the host, which comes before any of ours; it may quote a header, which may be a secret."""
         text = f"{type(error).__name__}: {error}"
-        with Guard(self._log):
-            for sent in headers.values():
-                for part in (sent.strip(), *sent.split()):
-                    text = text.replace(part, "[header]") if len(part) >= _SHORTEST_SECRET else text
-        self.end(error, text)
+        with suppress(NotRecorded):
+            with Guard(self._log):
+                for sent in (headers or {}).values():
+                    for part in (sent.strip(), *sent.split()):
+                        text = text.replace(part, "[header]") if len(part) >= _SHORTEST_SECRET else text
+            self.end(error, text)
 
     def end(self, error: BaseException | None = None, text: str | None = None) -> None:
         """Record the answer: whole, failed, or as far as it came."""
@@ -256,7 +247,7 @@ class Exchange:
             fields = self._reader.response_fields()
             if self._first is not None:
                 fields["time_to_first_token_ms"] = round((self._first - self._began) * 1000, 3)
-            if error is not None and not _is_departure(error):
+            if error is not None and not is_cancellation(error):
                 fields["error"] = text or error
             if self._status >= 400:
                 fields["error"] = f"{self._status} {fields.get('error') or ''}".rstrip()
@@ -307,11 +298,6 @@ def _sent(request: Any) -> Any:
         raise
 
 
-def _is_departure(error: BaseException) -> bool:
-    """Whether the host has stopped reading, or was stopped: the answer did not fail."""
-    return isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error).__name__ == "CancelledError"
-
-
 @cache
 def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Callable[[Any, Exchange], Any]]:
     """Return the classes of followed streams, sync and async, on the bases that a library demands of a body."""
@@ -326,8 +312,7 @@ def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Calla
                     self._exchange.add(piece)
                     yield piece
             except BaseException as error:
-                with suppress(NotRecorded):
-                    self._exchange.end(error)
+                self._exchange.fail(error)
                 raise
             self._exchange.end()
 
@@ -347,8 +332,7 @@ def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Calla
                     self._exchange.add(piece)
                     yield piece
             except BaseException as error:
-                with suppress(NotRecorded):
-                    self._exchange.end(error)
+                self._exchange.fail(error)
                 raise
             self._exchange.end()
 

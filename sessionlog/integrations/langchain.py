@@ -16,23 +16,17 @@ from contextlib import suppress
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.errors import MissingExtra
-from sessionlog.integrations.runs import Guard, Runs
+from sessionlog.integrations.runs import Guard, Runs, is_cancellation, library
 from sessionlog.logger.session_logger import SessionLogger
 
-try:
+with library("langchain_core", "langchain-core"):
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.messages import BaseMessage
-except ModuleNotFoundError as missing:
-    if missing.name != "langchain_core":
-        raise
-    raise MissingExtra("langchain-core is not installed: pip install langchain-core") from missing
 
 if TYPE_CHECKING:
     from uuid import UUID
 
 Json = Any
-_CANCELS = (CancelledError, GeneratorExit, KeyboardInterrupt)
 _ROLES = {"human": "user", "ai": "assistant"}
 _CALL_BLOCKS = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "invalid_tool_call"}
@@ -227,7 +221,7 @@ class SessionLogHandler(BaseCallbackHandler):
                 generation = sum(call.chunks[1:], call.chunks[0])  # a model that streams inside `invoke`
             if generation is not None:
                 fields |= _response_fields(generation, getattr(response, "llm_output", None) or {}, call.fields)
-            if isinstance(error, _CANCELS):
+            if is_cancellation(error):
                 fields["partial"] = "cancelled"
             elif error is not None:
                 fields |= {"error": error} | ({"partial": "failed"} if fields.get("content") else {})
@@ -380,4 +374,4 @@ def _kind(block: Any) -> Any:
 
 
 def _describe(error: BaseException | None) -> BaseException | str | None:
-    return "cancelled" if isinstance(error, _CANCELS) else error
+    return "cancelled" if is_cancellation(error) else error

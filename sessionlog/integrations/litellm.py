@@ -23,10 +23,9 @@ from threading import Condition
 from time import monotonic
 from typing import Any, Self
 
-from sessionlog.errors import MissingExtra
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
-from sessionlog.integrations.runs import Guard, Runs
+from sessionlog.integrations.runs import Guard, Runs, library
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answers import ChatCompletion, ModelResponse
 
@@ -189,12 +188,8 @@ def read_tokens(report: Mapping[str, Any]) -> TokenUsage | None:
 
 @cache
 def _callback_class() -> type[Any]:
-    try:
+    with library("litellm", "litellm"):
         from litellm.integrations.custom_logger import CustomLogger
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("litellm"):
-            raise
-        raise MissingExtra("litellm is not installed: pip install litellm") from error
     text = "A callback of litellm that records calls: `litellm.callbacks = [SessionLogCallback(log)]`."
     return type("SessionLogCallback", (CallRecorder, CustomLogger), {"__doc__": text, "__module__": __name__})
 

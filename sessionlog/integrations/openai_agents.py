@@ -11,29 +11,22 @@ from __future__ import annotations
 
 import json
 import sys
-from asyncio import CancelledError
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.errors import MissingExtra
-from sessionlog.integrations.runs import Guard, Runs
+from sessionlog.integrations.runs import Guard, Runs, is_cancellation, library
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.content_text import get
 
-try:
+with library("agents", "openai-agents"):
     from agents.tracing import TracingProcessor
-except ModuleNotFoundError as missing:
-    if missing.name != "agents":
-        raise
-    raise MissingExtra("openai-agents is not installed: pip install openai-agents") from missing
 
 if TYPE_CHECKING:
     from agents.tracing import Span, Trace
 
 Json = Any
-_CANCELS = (CancelledError, GeneratorExit, KeyboardInterrupt)
 _RECORDED = ("generation", "response", "function")
 
 
@@ -88,7 +81,7 @@ class SessionLogProcessor(TracingProcessor):
             data = span.span_data
             call = begun.calls.pop(span.span_id, None)
             if call is not None:
-                self._record(begun, call, is_cancelled=isinstance(call.raised.now(), _CANCELS))
+                self._record(begun, call, is_cancelled=is_cancellation(call.raised.now()))
             elif data.type == "handoff":
                 message = f"{data.from_agent} → {data.to_agent}"
                 begun.log.emit("progress", {"phase": "handoff", "message": message, "subject": data.to_agent})
@@ -120,7 +113,7 @@ class SessionLogProcessor(TracingProcessor):
                 self._record(begun, call, is_cancelled=True)
             error = begun.raised.now()
             if error is not None and self._ends_sessions:  # a span's error is redacted where the host wants that
-                is_cancelled = isinstance(error, _CANCELS)
+                is_cancelled = is_cancellation(error)
                 text = None if is_cancelled else begun.error or f"{type(error).__name__}: {error}"
                 begun.log.end("cancelled" if is_cancelled else "error", error=text)
         self._runs.end(trace_id, output=begun.output)
@@ -226,28 +219,12 @@ def _response_fields(data: Any) -> dict[str, Json]:
     listed = data.output if data.type == "generation" else ()
     if response is None and listed and get(listed[0], "object") == "response":  # a streamed chat completion
         response = listed[0]
-    usage = data.usage or get(response, "usage")
-    is_counted = isinstance(usage, dict) and "input_tokens" in usage  # else of a model that is not the SDK's
     fields = {
         "model": get(response, "model") or getattr(data, "model", None),
-        "usage": read_tokens(usage) if is_counted else usage,
+        "usage": data.usage or get(response, "usage"),
         "finish_reason": get(response, "status"),
     }
     return fields | _answer(listed or () if response is None else get(response, "output") or ())
-
-
-def read_tokens(usage: Mapping[str, Any]) -> dict[str, int]:
-    """Return the token counts of a span in classes that do not overlap: its input includes what was cached."""
-    inside, outside = usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {}
-    read, written = inside.get("cached_tokens") or 0, inside.get("cache_write_tokens") or 0
-    given = usage.get("input_tokens") or 0
-    return {
-        "input": given - read - written if read + written <= given else given,
-        "output": usage.get("output_tokens") or 0,
-        "cache_read": read,
-        "cache_write": written,
-        "reasoning": outside.get("reasoning_tokens") or 0,
-    }
 
 
 def _answer(items: Iterable[Any]) -> dict[str, Json]:

@@ -18,16 +18,15 @@ from dataclasses import replace
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.errors import MissingExtra
 from sessionlog.events.usage import read_usage
-from sessionlog.integrations.runs import Guard, Runs
+from sessionlog.integrations.runs import Guard, Runs, library
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.json_value import decode_object, json_text
 from sessionlog.messages.message_json import message_to_dict
 from sessionlog.messages.read import read_entry
 
-try:
+with library("pydantic_ai", "pydantic-ai", "pydantic-ai-slim"):
     from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
     from pydantic_ai.exceptions import (
         ApprovalRequired,
@@ -41,10 +40,6 @@ try:
     from pydantic_ai.messages import BinaryContent, ToolReturn
     from pydantic_core import ValidationError, to_jsonable_python
     from typing_extensions import override
-except ModuleNotFoundError as missing:
-    if missing.name != "pydantic_ai":
-        raise
-    raise MissingExtra("pydantic-ai is not installed: pip install pydantic-ai-slim") from missing
 
 if TYPE_CHECKING:
     from sessionlog.events.tokens import TokenUsage

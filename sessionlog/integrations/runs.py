@@ -7,12 +7,34 @@ An integration observes its host. Whatever goes wrong in it is counted in the lo
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from sessionlog.errors import NotRecorded
+from sessionlog.errors import MissingExtra, NotRecorded
 from sessionlog.logger.session_logger import SessionLogger
+
+
+@contextmanager
+def library(module: str, name: str, package: str = "") -> Iterator[None]:
+    """Return a context for the imports of a library: its module, its name for people, and what to install.
+
+    Raises:
+        MissingExtra: The library is not installed, or lacks a name that is imported.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != module:
+            raise
+        state = "not installed" if isinstance(error, ModuleNotFoundError) else "too old"
+        raise MissingExtra(f"{name} is {state}: pip install {package or name}") from error
+
+
+def is_cancellation(error: BaseException | None) -> bool:
+    """Return whether the host was stopped, or has stopped reading: then nothing has failed."""
+    return isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error).__name__ == "CancelledError"
 
 
 class Guard:

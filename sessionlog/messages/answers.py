@@ -12,6 +12,7 @@ Readers accept whatever a server sends: a field of another type than the format'
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ Json = Any
 Fields = dict[str, Any]
 
 
-class AnswerReader:
+class AnswerReader(ABC):
     """Reads one answer.
 
     Attributes:
@@ -47,18 +48,18 @@ class AnswerReader:
         self.error: str | None = None
         self.is_whole = False
 
+    @abstractmethod
     def feed(self, event: Mapping[str, Json]) -> str:
         """Read an event of a stream; return the text that it adds to the answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, body: Mapping[str, Json]) -> None:
         """Read a whole answer."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def request_fields(body: Mapping[str, Json]) -> Fields:
         """Return a request's body under the names of `llm.request`; messages and tools stay in the provider's shape."""
-        raise NotImplementedError
 
     @property
     def has_begun(self) -> bool:

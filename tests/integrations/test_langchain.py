@@ -1,8 +1,6 @@
 """`integrations.langchain`: runs of the real library, with a chat model of the test, become sessions."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -538,21 +536,3 @@ def test_callbacks_run_in_the_thread_of_the_event_loop(tmp_path):
     model = scripted(answer_of("Hello."), pause=look)
     asyncio.run(model.ainvoke("Hi", {"callbacks": [SessionLogHandler(directory=tmp_path)]}))
     assert seen == [(threading.main_thread(), ["session.start", "llm.request"])]
-
-
-def test_without_the_library_there_is_one_sentence():
-    """It names what to install."""
-    code = """
-import sys
-class Absent:
-    def find_spec(self, name, *_):
-        if name == "langchain_core":
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Absent())
-try:
-    import sessionlog.integrations.langchain
-except ImportError as error:
-    print(type(error).__name__, error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "MissingExtra langchain-core is not installed: pip install langchain-core\n"

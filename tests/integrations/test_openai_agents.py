@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 
 import agents
 import httpx2
@@ -19,7 +17,7 @@ from sessionlog import SessionLogger, aggregate_usage, check_logs, read_events
 from sessionlog.cli import main
 from sessionlog.events.usage import read_usage
 from sessionlog.integrations import openai_agents as integration
-from sessionlog.integrations.openai_agents import SessionLogProcessor, read_tokens
+from sessionlog.integrations.openai_agents import SessionLogProcessor
 from sessionlog.messages.read import read_entries
 from tests.integrations.wire import chat_chunk, sse
 
@@ -528,24 +526,5 @@ def test_a_failure_of_the_integration_stays_in_it(tmp_path, record, monkeypatch)
     ],
 )
 def test_token_classes_are_disjoint(usage, counts):
-    """The input of spans includes what was cached; `read_usage` reads the same, but takes longer."""
-    assert {name: count for name, count in read_tokens(usage).items() if count} == counts
+    """The input of spans includes what was cached."""
     assert read_usage(usage)[0].to_dict().items() >= counts.items()
-
-
-def test_without_the_library_there_is_one_sentence():
-    """It names what to install."""
-    code = """
-import sys
-class Absent:
-    def find_spec(self, name, *_):
-        if name == "agents":
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Absent())
-try:
-    import sessionlog.integrations.openai_agents
-except ImportError as error:
-    print(type(error).__name__, error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "MissingExtra openai-agents is not installed: pip install openai-agents\n"
