@@ -306,7 +306,7 @@ class _Recorder:
             "content": "".join(part.content for part in response.parts if part.part_kind == "text") or None,
             "tool_calls": [one for message in made for one in message.get("tool_calls", ())] or None,
             "usage": read_tokens(usage),
-            "cost_usd": None if usage.cost is None else float(usage.cost),
+            "pydantic_ai_cost_usd": None if usage.cost is None else float(usage.cost),  # an estimate, mostly
             "model": response.model_name or call.model,
             "provider": response.provider_name or call.provider,
             "finish_reason": response.finish_reason,
