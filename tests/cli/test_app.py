@@ -134,7 +134,7 @@ def test_a_shell_can_complete_the_ids_of_sessions(cli, process, home, record):
     """Those in the ledger, without reading a log."""
     record(home / ".local" / "state" / "sessionlog" / "sessions", "s-first")
     assert cli("usage").code == 0
-    for command in ("replay", "context", "status", "diff"):
+    for command in ("replay", "diff"):
         ran = process(_SESSIONLOG_COMPLETE="complete_bash", COMP_WORDS=f"sessionlog {command} s-f", COMP_CWORD="2")
         assert (ran.out.split(), ran.err) == (["s-first"], "")
 

@@ -284,8 +284,8 @@ def test_no_run_is_searched_again_and_again():
 
 
 def test_no_other_run_is_one_piece():
-    """Of anything but white space a piece has at most 64 characters, alone and between spaces and lines."""
-    others = [chr(code) for code in range(0x3000) if not chr(code).isspace()]
+    """Of anything but white space a piece has at most 64 characters, alone and between spaces and lines (of each third)."""
+    others = [chr(code) for code in range(0, 0x3000, 3) if not chr(code).isspace()]
     assert min(count_tokens(char * 200) for char in others) > 3
     assert min(count_tokens(f"{char} " * 40) for char in others) >= 40
     assert min(count_tokens(f"{char}\n" * 40) for char in others) >= 40

@@ -307,10 +307,19 @@ def test_a_cancelled_call_without_a_stream(tmp_path, wrap):
     """LangChain does not report it: it ends with its task, or with the chain around it."""
 
     async def wait():
-        model = wrap(scripted(answer_of("late"), pause=asyncio.Event().wait))
+        asked = asyncio.Event()
+
+        async def pause():
+            asked.set()
+            await asyncio.Event().wait()
+
+        model = wrap(scripted(answer_of("late"), pause=pause))
         handler = SessionLogHandler(directory=tmp_path)
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(asyncio.create_task(model.ainvoke("Hi", {"callbacks": [handler]})), 0.005)
+        call = asyncio.create_task(model.ainvoke("Hi", {"callbacks": [handler]}))
+        await asked.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
         await asyncio.sleep(0)
         assert handler._trees == {}
 

@@ -318,12 +318,18 @@ def test_a_cancelled_call(tmp_path, record):
     """The response is partial, and the session is cancelled."""
     record()
 
-    async def forever(_):
-        await asyncio.Event().wait()
-
     async def work():
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(Runner.run(agent_of(forever), "Hi"), 0.02)
+        asked = asyncio.Event()
+
+        async def forever(_):
+            asked.set()
+            await asyncio.Event().wait()
+
+        run = asyncio.create_task(Runner.run(agent_of(forever), "Hi"))
+        await asked.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
 
     asyncio.run(work())
     [response], [end] = of_type(tmp_path, "llm.response"), of_type(tmp_path, "session.end")

@@ -185,7 +185,7 @@ def test_a_call_that_was_only_named(log):
     timer = log.tool_call("ping", {"host": "h"})
     assert not timer
     del timer
-    gc.collect()
+    gc.collect(0)
     assert calls(log) == [{"tool": "ping", "input": {"host": "h"}}]
 
 
@@ -195,11 +195,11 @@ def test_nothing_is_recorded_twice(log):
         pass
     call.finish(5)
     del call
-    gc.collect()
+    gc.collect(0)
     decorated = log.tool_call("deco")(lambda: 1)
     decorated()
     del decorated
-    gc.collect()
+    gc.collect(0)
     assert [call["tool"] for call in calls(log)] == ["bash", "deco"]
 
 

@@ -63,11 +63,11 @@ def check_report(folder, bit):
 
 
 def test_p08_a_flipped_bit_costs_its_line_alone(memory):
-    """Every 17th bit, and every 41st of them in a report: both meet each bit of a byte."""
+    """Every 41st bit, and every 17th of them in a report: both meet each bit of a byte."""
     content = write_log(memory)
-    for turn, bit in enumerate(range(0, len(content) * 8, 17)):
+    for turn, bit in enumerate(range(0, len(content) * 8, 41)):
         check_flip(memory / "s.jsonl", content, bit)
-        if turn % 41 == 0:
+        if turn % 17 == 0:
             check_report(memory, bit)
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory and desc
 
 def test_a_short_soak(tmp_path, seed):
     """Some seconds of what the release tier does for half an hour."""
-    soaked = run_soak(tmp_path, seconds=4, seed=seed)
+    soaked = run_soak(tmp_path, seconds=2, seed=seed)
     print(soaked)
     assert soaked.findings == []
     assert soaked.syncs > 3
