@@ -66,6 +66,11 @@ class AnswerReader(ABC):
         """Whether anything of the answer itself was read: a text, a thought or a call."""
         return bool(self.texts or self.thoughts or self.calls)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event of a stream was read; False where a usage may follow the end of the answer."""
+        return False
+
     def response_fields(self) -> Fields:
         """Return what was read under the names of `llm.response`, without those that are absent."""
         text = valid_text("".join(self.texts))  # half a letter may end one piece, the other half begin the next
@@ -161,6 +166,11 @@ class ChatCompletion(AnswerReader):
 class ModelResponse(AnswerReader):
     """OpenAI's responses."""
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the response's last event was read."""
+        return self.is_whole
+
     def feed(self, event: Mapping[str, Json]) -> str:
         """Read an event; the last one repeats the whole response, and is what counts."""
         kind, delta = _text(event.get("type")), _text(event.get("delta"))
@@ -224,6 +234,11 @@ class AnthropicMessage(AnswerReader):
         self.blocks: list[Fields] = []
         self._open: dict[Json, Fields] = {}
         self._inputs: dict[Json, list[str]] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the event `message_stop` was read."""
+        return self.is_whole
 
     def feed(self, event: Mapping[str, Json]) -> str:
         """Read an event."""
