@@ -125,7 +125,7 @@ class Connection:
         try:
             server = self._server(upstream)
             self._send_head(head, upstream, rest, server)
-        except (OSError, HTTPException, ValueError) as error:  # a name may be none of a host
+        except (OSError, HTTPException) as error:
             failure = error
         kept, is_kept = bytearray(), self._is_recorded
         if "100-continue" in head.tokens("expect") and head.has_body:

@@ -88,7 +88,10 @@ class Connector:
             OSError: There is none: refused, an unknown name, a certificate that is not trusted.
         """
         connection = self._connection(upstream)
-        connection.connect()
+        try:
+            connection.connect()
+        except UnicodeError as error:  # of a label that is too long
+            raise OSError(f"{upstream.host[:80]} is no name of a host") from error
         _keep_alive(connection.sock)
         return connection
 
