@@ -6,6 +6,7 @@ proxies of the environment are used, so that whoever reaches a provider through 
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from base64 import b64encode
@@ -21,6 +22,7 @@ from sessionlog.fast_dataclasses import dataclass
 _PORTS = {"http": 80, "https": 443}
 _CERTIFICATES = ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Single programs' files of certificates; OpenSSL reads SSL_CERT_FILE and SSL_CERT_DIR itself."""
+_THIS_MACHINE = re.compile(r"localhost|127\..*|::1")
 _KEEPALIVE_SECONDS = 60
 
 
@@ -129,7 +131,7 @@ class Connector:
     def _proxy_of(self, upstream: Upstream) -> SplitResult | None:
         """Return the proxy that the environment names for a server; None without one, and for this machine."""
         text = self._variable(f"{upstream.scheme}_proxy") or self._variable("all_proxy")
-        if not text or upstream.host == "localhost" or upstream.host.startswith("127.") or upstream.host == "::1":
+        if not text or _THIS_MACHINE.fullmatch(upstream.host):
             return None
         members = self._variable("no_proxy").split(",")
         if any(_matches(upstream, member.strip()) for member in members if member.strip()):
