@@ -328,10 +328,14 @@ class AnthropicMessage(AnswerReader):
 
 
 class GeneratedContent(AnswerReader):
-    """Gemini's generateContent. Of several candidates only the first is read."""
+    """Gemini's generateContent. Of several candidates only the first is read.
+
+    The server of Gemini CLI's Google login wraps the same bodies: `{"model": …, "request": …}`, `{"response": …}`.
+    """
 
     def feed(self, event: Mapping[str, Json]) -> str:
         """Read a piece of a stream, which has the form of a whole answer."""
+        event = _mapping(event.get("response")) or event
         self._known(event, model="modelVersion", usage="usageMetadata", id="responseId")
         blocked = _text(_mapping(event.get("promptFeedback")).get("blockReason"))
         self.finish_reason = blocked or self.finish_reason
@@ -358,6 +362,8 @@ class GeneratedContent(AnswerReader):
     @staticmethod
     def request_fields(body: Mapping[str, Json]) -> Fields:
         """Return the fields of a request for content; the system instruction is a system message."""
+        body = {**body, **_mapping(body.get("request"))}
+        body = {**_mapping(body.get("request")), "model": body.get("model")} if "request" in body else body
         system = _mapping(body.get("systemInstruction")) or _mapping(body.get("system_instruction"))
         messages = [*([{**system, "role": "system"}] if system else []), *_list(body.get("contents"))]
         config = _mapping(body.get("generationConfig"))
@@ -382,8 +388,9 @@ def reader_of(path: str) -> type[AnswerReader] | None:
 
 def model_in(path: str) -> str | None:
     """Return the model that an address names, as Gemini's do: `…/models/gemini-2.5-pro:generateContent`."""
-    name, colon, _ = path.partition("?")[0].rpartition("/")[2].rpartition(":")
-    return name or None if colon else None
+    place, _, last = path.partition("?")[0].rpartition("/")
+    name, colon, _ = last.rpartition(":")
+    return name or None if colon and place.endswith(("/models", "/tunedModels", "/endpoints")) else None
 
 
 def error_text(body: Mapping[str, Json]) -> str | None:
