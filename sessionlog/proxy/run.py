@@ -77,7 +77,7 @@ def record_command(
     server = ProxyServer(environment)
     try:
         with _private_files() as private_file:
-            launch = plan(command, environment, server.url, private_file=private_file)
+            launch = plan(command, environment, server.url, upstreams=upstreams, private_file=private_file)
             routes = _routes(launch, upstreams or {})
             find_command(launch.command[0], launch.environment)
             for text in launch.notes:
@@ -116,12 +116,13 @@ def _record(
 
 
 def _routes(launch: Launch, upstreams: Mapping[str, str]) -> dict[str, Upstream]:
-    """Return the server of each route of the agent, or the one that the user gave instead."""
-    for name in upstreams:
+    """Return the server of each route of the agent; those that the user gave are checked as well."""
+    for name, url in upstreams.items():
+        parse_upstream(url)
         if name not in launch.upstreams:
             known = ", ".join(sorted(launch.upstreams)) or "none"
             raise InvalidSettings(f"{launch.harness} has no route {name!r}; it has: {known}")
-    return {name: parse_upstream(url) for name, url in {**launch.upstreams, **upstreams}.items()}
+    return {name: parse_upstream(url) for name, url in launch.upstreams.items()}
 
 
 def _read_last_answers(server: ProxyServer) -> None:

@@ -177,7 +177,15 @@ def test_two_servers_under_one_name_are_two_routes(machine):
 
 @pytest.mark.parametrize(
     "address",
-    ["a.example", "unix:///run/a.sock", "https://user:key@a.example/v1", "http://[::1", "https://a:port/", "//"],
+    [
+        "a.example",
+        "unix:///run/a.sock",
+        "https://user:key@a.example/v1",
+        "http://[::1",
+        "https://a:port/",
+        "//",
+        "http://a b/",
+    ],
 )
 def test_what_is_no_plain_address_stays(machine, address):
     """The program works as before, and a note without the user's key names what is not recorded."""
@@ -322,15 +330,15 @@ def test_claude_codes_odd_settings_are_its_own_affair(machine, value):
     assert launch.environment["ANTHROPIC_BASE_URL"] == f"{PROXY}/anthropic"
 
 
-@pytest.mark.parametrize("switch", ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"])
+@pytest.mark.parametrize("switch", [f"CLAUDE_CODE_USE_{cloud}" for cloud in ("BEDROCK", "VERTEX", "FOUNDRY")])
 @pytest.mark.parametrize("in_settings", [True, False])
 def test_claude_code_on_a_cloud_is_not_recorded(machine, switch, in_settings):
-    """Nothing is changed, and a note names the cloud."""
+    """Nothing is changed, and a note names the reason."""
     if in_settings:
         machine.write(".claude/settings.json", {"env": {switch: "1"}})
     launch = machine.plan("claude", **({} if in_settings else {switch: "true"}))
-    assert launch.upstreams == {}
-    assert any("not recorded" in note for note in launch.notes)
+    assert (launch.command, launch.upstreams) == (("claude",), {})
+    assert any("recorded" in note for note in launch.notes)
 
 
 def test_claude_codes_managed_settings_win(machine, tmp_path, monkeypatch):
@@ -343,13 +351,13 @@ def test_claude_codes_managed_settings_win(machine, tmp_path, monkeypatch):
     assert any("managed settings" in note for note in launch.notes)
 
 
-def test_claude_code_on_foundry_is_followed_where_its_address_is_set(machine):
+@pytest.mark.parametrize(("cloud", "path"), [("FOUNDRY", "/anthropic"), ("VERTEX", "/v1")])
+def test_claude_code_on_a_cloud_is_followed_where_its_address_is_set(machine, cloud, path):
     """Its requests are those of Anthropic's API."""
-    launch = machine.plan(
-        "claude", CLAUDE_CODE_USE_FOUNDRY="1", ANTHROPIC_FOUNDRY_BASE_URL="https://f.example/anthropic"
-    )
-    assert launch.environment["ANTHROPIC_FOUNDRY_BASE_URL"] == f"{PROXY}/anthropic-2/anthropic"
-    assert launch.upstreams["anthropic-2"] == "https://f.example"
+    variables = {f"CLAUDE_CODE_USE_{cloud}": "1", f"ANTHROPIC_{cloud}_BASE_URL": f"https://c.example{path}"}
+    launch = machine.plan("claude", **variables)
+    assert launch.environment[f"ANTHROPIC_{cloud}_BASE_URL"] == f"{PROXY}/anthropic-2{path}"
+    assert launch.upstreams["anthropic-2"] == "https://c.example"
 
 
 # Codex

@@ -33,7 +33,8 @@ MANAGED = {
     "darwin": "/Library/Application Support/ClaudeCode/managed-settings.json",
     "win32": r"C:\Program Files\ClaudeCode\managed-settings.json",
 }.get(sys.platform, "/etc/claude-code/managed-settings.json")
-_CLOUDS = {"CLAUDE_CODE_USE_BEDROCK": "Bedrock", "CLAUDE_CODE_USE_VERTEX": "Vertex AI"}
+_VERTEX = "ANTHROPIC_VERTEX_BASE_URL"
+_FOUNDRY = "ANTHROPIC_FOUNDRY_BASE_URL"
 
 
 def plan_claude_code(draft: Draft) -> None:
@@ -43,9 +44,15 @@ def plan_claude_code(draft: Draft) -> None:
     own = _own_settings(draft, given[1]) if given else {}
     layers = [as_table(own.get("env")), *_files(draft)]
     variables = [managed, *layers, draft.environment]
-    if cloud := next((name for switch, name in _CLOUDS.items() if _is_on(_first(variables, switch))), None):
-        draft.note(f"Claude Code uses {cloud}, whose requests are not recorded.")
+    if _is_on(_first(variables, "CLAUDE_CODE_USE_BEDROCK")):
+        draft.note("Claude Code uses Bedrock, whose requests are signed for their server: they are not recorded.")
         return
+    for switch, variable in (("CLAUDE_CODE_USE_VERTEX", _VERTEX), ("CLAUDE_CODE_USE_FOUNDRY", _FOUNDRY)):
+        if _is_on(_first(variables, switch)) and not _first(variables, variable):
+            draft.note(
+                f"Claude Code is only recorded there where {variable} is set: its server depends on the account."
+            )
+            return
     if _first([managed], _ADDRESS) or _first(variables, "ANTHROPIC_UNIX_SOCKET"):
         draft.note("Claude Code is not recorded: its server is a socket, or set by managed settings.")
         return
@@ -55,7 +62,7 @@ def plan_claude_code(draft: Draft) -> None:
 def _set_addresses(draft: Draft, layers: list[Mapping[str, Any]], own: Mapping[str, Any]) -> None:
     """Set the addresses in the environment, and in `--settings` those that a settings file sets."""
     overruled = {}
-    for variable, default in ((_ADDRESS, ANTHROPIC), ("ANTHROPIC_FOUNDRY_BASE_URL", None)):
+    for variable, default in ((_ADDRESS, ANTHROPIC), (_VERTEX, None), (_FOUNDRY, None)):
         known = _first(layers, variable)
         if known:
             draft.environment[variable] = known

@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from sessionlog.proxy.upstream import parse_upstream
+
 __all__ = ["Draft"]
 
 
@@ -74,16 +76,13 @@ class Draft:
         """
         try:
             url = urlsplit(self._chosen.get(route, address).strip())
-            _ = url.port  # raises ValueError if it is no number
+            origin = f"{url.scheme}://{url.netloc}"
+            parse_upstream(origin)
         except ValueError:
-            url = urlsplit("")
-        if url.scheme not in ("http", "https") or not url.hostname or "@" in url.netloc:
-            shown = url.hostname or "its address"
-            self.note(f"What {route} is asked is not recorded: {shown} is given by no plain http or https URL.")
+            self.note(f"What {route} is asked is not recorded: its address is no plain http or https URL.")
             return None
-        name = self._route_to(f"{url.scheme}://{url.netloc}", route)
         query = f"?{url.query}" if url.query else ""
-        return f"{self._proxy_url(name)}{url.path.rstrip('/')}{query}"
+        return f"{self._proxy_url(self._route_to(origin, route))}{url.path.rstrip('/')}{query}"
 
     def set_address(self, variable: str, route: str, default: str | None, *, known: str | None = None) -> str | None:
         """Point a variable at the proxy; return the real address, or None if the variable stays as it is.
