@@ -205,23 +205,81 @@ def test_quiet_prints_nothing(started):
     assert process.returncode == 4
 
 
-def test_the_last_line_has_the_sums(started, provider):
+def test_the_last_line_has_the_sums(started, provider, surroundings):
     """Requests, tokens and what they cost."""
     provider.answer = lambda handler: handler.reply({**wire.MESSAGE, "model": "claude-haiku-4-5"})
     process = started("--", script=f"{CLIENT}\nask('one')")
     err = process.communicate()[1].decode()
     assert "recorded 1 request, 127 tokens" in err
     session_id = err.split("sessionlog replay ")[1].strip()
-    shown = subprocess.run(
-        [sys.executable, "-m", "sessionlog", "replay", session_id, "--plain"],
-        env=process_environment(started), capture_output=True, text=True,
-    )  # fmt: skip
-    assert "Let me look." in shown.stdout
+    assert "Let me look." in report(surroundings, "replay", session_id, "--plain")
 
 
-def process_environment(started):
-    """The environment that `started` gives."""
-    return started.__closure__[started.__code__.co_freevars.index("surroundings")].cell_contents
+def test_a_run_starts_without_what_it_does_not_need(surroundings, tmp_path):
+    """Neither the parser of help nor what paints tables is loaded, from the command line to the last line."""
+    code = "import sys; from sessionlog.cli import main; code = main(['run', 'true']); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], env=surroundings, capture_output=True, text=True, check=True)
+    assert "recorded no requests" in ran.stderr
+    assert {"typer", "rich", "sqlite3", "msgspec"}.isdisjoint(name.split(".")[0] for name in ran.stdout.split())
+
+
+def report(surroundings, *words):
+    """The output of a command of ours."""
+    command = [sys.executable, "-m", "sessionlog", *map(str, words)]
+    ran = subprocess.run(command, env=surroundings, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+TALK = f"""{CLIENT}
+def talk(*messages, model="claude-haiku-4-5"):
+    body = {{"model": model, "system": "Be brief. " * 400, "messages": [*messages]}}
+    url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+    json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), {{"x": "y"}})))
+first = {{"role": "user", "content": "What does a.py do?"}}
+called = {{"role": "assistant", "content": [{{"type": "tool_use", "id": "toolu_1", "name": "read", "input": {{"path": "a.py"}}}}]}}
+result = {{"role": "user", "content": [{{"type": "tool_result", "tool_use_id": "toolu_1", "content": "print(table)"}}]}}
+talk(first)
+talk(first, called, result)
+talk(first, called, result, model="claude-opus-4-5")
+"""
+"""A request with a tool call as its answer, one with the result, and the same to another model."""
+
+
+def test_every_report_reads_the_session(surroundings, provider, tmp_path):
+    """`usage`, `replay` with the tool's result, and `context --cache`, which names the change of model."""
+    usage = {
+        "input_tokens": 100,
+        "output_tokens": 20,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 1000,
+    }
+    cached = {**usage, "cache_read_input_tokens": 1000, "cache_creation_input_tokens": 0}
+    done = {
+        "role": "assistant",
+        "type": "message",
+        "content": [{"type": "text", "text": "A table."}],
+        "stop_reason": "end_turn",
+    }
+    answers = [
+        {**wire.MESSAGE, "id": "msg_1", "model": "claude-haiku-4-5", "usage": usage},
+        {**done, "id": "msg_2", "model": "claude-haiku-4-5", "usage": cached},
+        {**done, "id": "msg_3", "model": "claude-opus-4-5", "usage": usage},
+    ]
+    provider.answer = lambda handler: handler.reply(answers[len(provider.requests) - 1])
+    path = run(surroundings, tmp_path, TALK).path
+    used = json.loads(report(surroundings, "usage", path, "--by", "model", "--json"))
+    assert {row["model"]: (row["requests"], row["cache_read_tokens"]) for row in used["rows"]} == {
+        "claude-haiku-4-5": (2, 1000),
+        "claude-opus-4-5": (1, 0),
+    }
+    assert used["totals"]["sessions"] == 1
+    shown = report(surroundings, "replay", path, "--plain")
+    assert shown.count("What does a.py do?") == 1
+    assert "print(table)" in shown
+    assert shown.count("A table.") == 2
+    assert "claude-haiku-4-5 → claude-opus-4-5" in report(surroundings, "context", path, "--cache")
+    assert [check.damage for check in check_logs(path)] == [()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
