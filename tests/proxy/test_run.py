@@ -57,9 +57,9 @@ def started(surroundings, tmp_path):
     """Start `sessionlog run` in a process of its own."""
     processes = []
 
-    def start(*words, script=None, **options):
+    def start(*words, script=None, through=(), **options):
         child = [sys.executable, "-c", script] if script else []
-        command = [sys.executable, "-m", "sessionlog", "run", *words, *child]
+        command = [*through, sys.executable, "-m", "sessionlog", "run", *words, *child]
         kept = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path}
         processes.append(subprocess.Popen(command, env=surroundings, **{**kept, **options}))
         return processes[-1]
@@ -311,11 +311,11 @@ def test_a_signal_that_is_ignored_stays_ignored(started, tmp_path):
 
 
 @contextmanager
-def terminal(started, script):
+def terminal(started, script, through=()):
     """A run whose streams are a terminal, which it controls; yields the process and the other end."""
     ours, theirs = pty.openpty()
     process = started(
-        "-q", "--", script=script, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        "-q", "--", script=script, through=through, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(theirs)
@@ -361,6 +361,35 @@ raise SystemExit(6)
         os.write(ours, b"end\n")
         assert b"count 1 of end" in read_until(ours, b"of end")
         assert process.wait(20) == 6
+
+
+SHELL = """
+import os, signal, subprocess, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = subprocess.Popen(sys.argv[1:], process_group=0, preexec_fn=lambda: signal.signal(signal.SIGTTOU, signal.SIG_DFL))
+os.tcsetpgrp(0, job.pid)
+_, status = os.waitpid(job.pid, os.WUNTRACED)
+os.tcsetpgrp(0, os.getpgrp())
+os.write(1, b"stopped %d" % os.WIFSTOPPED(status))
+os.read(0, 100)
+os.tcsetpgrp(0, job.pid)
+os.killpg(job.pid, signal.SIGCONT)
+raise SystemExit(job.wait())
+"""
+"""What a shell does with a job that Ctrl-Z stops and `fg` continues."""
+
+
+def test_ctrl_z_stops_the_run_and_fg_continues_it(started):
+    """With the command: it asks for its input again, and ends as it would have."""
+    script = "import os; os.write(1, b'ready'); os.write(1, b'got %b' % os.read(0, 100)); raise SystemExit(9)"
+    with terminal(started, script, through=[sys.executable, "-c", SHELL]) as (process, ours):
+        read_until(ours, b"ready")
+        os.write(ours, b"\x1a")
+        read_until(ours, b"stopped 1")
+        os.write(ours, b"fg\n")
+        os.write(ours, b"word\n")
+        read_until(ours, b"got word")
+        assert process.wait(20) == 9
 
 
 def test_the_command_has_the_terminal(started):

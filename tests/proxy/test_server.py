@@ -9,6 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
 
+import anthropic
+import openai
 import pytest
 
 from sessionlog import aggregate_usage, check_logs
@@ -213,6 +215,27 @@ def test_a_connection_that_is_reset_is_an_error(provider, proxied):
         proxied.post()
     [data] = proxied.responses()
     assert data["error"].startswith(("ConnectionResetError", "RemoteDisconnected"))
+
+
+def test_the_sdks_of_providers_work_behind_it(provider, proxied):
+    """Plain and streamed; a server that is not there is the error of a connection for both."""
+    mine = {"api_key": "k", "max_retries": 0}
+    provider.answer = lambda handler: stream(handler)
+    with (
+        anthropic.Anthropic(base_url=proxied.url, **mine) as client,
+        client.messages.stream(model="claude-haiku-4-5", max_tokens=9, messages=[wire.ASKED]) as streamed,
+    ):
+        assert "".join(streamed.text_stream) == "Let me look."
+        assert streamed.get_final_message().usage.cache_read_input_tokens == 60
+    provider.answer = lambda handler: handler.reply(wire.RESPONSE)
+    with openai.OpenAI(base_url=f"{proxied.url}/v1", **mine) as client:
+        assert client.responses.create(model="gpt-5", input="What does a.py do?").output_text == "Let me look."
+    provider.answer = lambda handler: handler.cut()
+    with anthropic.Anthropic(base_url=proxied.url, **mine) as client, pytest.raises(anthropic.APIConnectionError):
+        client.messages.create(model="claude-haiku-4-5", max_tokens=9, messages=[wire.ASKED])
+    with openai.OpenAI(base_url=f"{proxied.url}/v1", **mine) as client, pytest.raises(openai.APIConnectionError):
+        client.responses.create(model="gpt-5", input="x")
+    assert [data.get("content") for data in proxied.responses()] == ["Let me look."] * 2 + [None] * 2
 
 
 def leave(proxied, until=b"Let me "):
