@@ -136,4 +136,6 @@ class ProxyServer:
         path, question, query = target.partition("?")
         _, secret, name, *_ = [*path.split("/"), "", ""]
         upstream = self._routes.get(name) if compare_digest(secret, self._secret) else None
-        return (upstream, f"{path[len(secret) + len(name) + 2 :]}{question}{query}") if upstream is not None else None
+        if upstream is None:
+            return None
+        return upstream, f"{upstream.real_path(path[len(secret) + len(name) + 2 :])}{question}{query}"

@@ -24,6 +24,7 @@ _CERTIFICATES = ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE", "REQUESTS_CA_BUN
 """Single programs' files of certificates; OpenSSL reads SSL_CERT_FILE and SSL_CERT_DIR itself."""
 _THIS_MACHINE = re.compile(r"localhost|127\..*|::1")
 _KEEPALIVE_SECONDS = 60
+_ANTHROPIC = "api.anthropic.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,14 @@ class Upstream:
         """The host, and the port if it is not the usual one: what the header `Host` has."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def real_path(self, rest: str) -> str:
+        """Return a path below the server's as it is there, for one that a client has made of the proxy's address.
+
+        Anthropic's SDKs add `/v1/messages` to ANTHROPIC_BASE_URL, older ones of the AI SDK only `/messages`; where that
+        variable was not set, each asks https://api.anthropic.com/v1/messages.
+        """
+        return f"/v1{rest}" if self.host == _ANTHROPIC and not self.path and rest.startswith("/messages") else rest
 
     def url(self, rest: str) -> str:
         """Return the whole address of a path below the server's."""

@@ -127,6 +127,7 @@ def test_an_unknown_program_gets_the_variables_of_all_sdks(machine):
     launch = machine.plan("python", "agent.py")
     assert changed(machine, launch) == {
         "ANTHROPIC_BASE_URL": f"{PROXY}/anthropic",
+        FIRST_PARTY: "1",
         "OPENAI_BASE_URL": f"{PROXY}/openai/v1",
         "OPENAI_API_BASE": f"{PROXY}/openai/v1",
         "GOOGLE_GEMINI_BASE_URL": f"{PROXY}/google",
@@ -250,10 +251,12 @@ def test_claude_code_by_its_variable(machine):
     assert (launch.upstreams, launch.source) == ({"anthropic": "https://api.anthropic.com"}, "claude-code")
 
 
+@pytest.mark.parametrize("program", ["claude", "python"])
 @pytest.mark.parametrize("address", ["https://gateway.example", "https://api.anthropic.com.example/"])
-def test_claude_code_behind_a_gateway_is_not_called_first_party(machine, address):
+def test_claude_code_behind_a_gateway_is_not_called_first_party(machine, program, address):
     """Only requests that end at Anthropic may have what only Anthropic knows."""
-    assert FIRST_PARTY not in machine.plan("claude", ANTHROPIC_BASE_URL=address).environment
+    assert FIRST_PARTY not in machine.plan(program, ANTHROPIC_BASE_URL=address).environment
+    assert FIRST_PARTY not in machine.plan(program, upstreams={"anthropic": address}).environment
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,17 @@ from tests.integrations import wire
 from tests.proxy.stub import ASKED, MESSAGES, Proxied
 
 
+@pytest.mark.parametrize(("text", "rest", "path"), [
+    ("https://api.anthropic.com", "/v1/messages", "/v1/messages"),
+    ("https://api.anthropic.com", "/messages", "/v1/messages"),
+    ("https://api.anthropic.com/v1", "/messages", "/messages"),
+    ("https://gateway.example", "/messages", "/messages"),
+])  # fmt: skip
+def test_the_ai_sdk_asks_anthropic_where_it_would_have_asked(text, rest, path):
+    """It takes ANTHROPIC_BASE_URL to end with /v1, Anthropic's SDKs do not."""
+    assert parse_upstream(text).real_path(rest) == path
+
+
 @pytest.mark.parametrize(("text", "url", "authority"), [
     ("https://api.openai.com/v1", "https://api.openai.com/v1/x", "api.openai.com"),
     ("https://api.openai.com:443/v1/", "https://api.openai.com/v1/x", "api.openai.com"),

@@ -1,14 +1,12 @@
 """Claude Code: `ANTHROPIC_BASE_URL`, and `--settings` where a settings file sets it.
 
-    precedence    managed settings > --settings > .claude/settings.local.json > .claude/settings.json
-                  > $CLAUDE_CONFIG_DIR/settings.json, else ~/.claude/settings.json > the environment
-    source        https://code.claude.com/docs/en/settings, https://code.claude.com/docs/en/env-vars
-    tried         2.1.330: `env` of a settings file beats the environment, `--settings` beats the file, of two
-                  `--settings` only the last is read, an empty one is ignored, a broken one ends Claude Code
+precedence    managed settings > --settings > .claude/settings.local.json > .claude/settings.json
+              > $CLAUDE_CONFIG_DIR/settings.json, else ~/.claude/settings.json > the environment
+source        https://code.claude.com/docs/en/settings, https://code.claude.com/docs/en/env-vars
+tried         2.1.330: `env` of a settings file beats the environment, `--settings` beats the file, of two
+              `--settings` only the last is read, an empty one is ignored, a broken one ends Claude Code
 
-Behind an address that is not Anthropic's, Claude Code leaves out what gateways may not know: the search for tools, the
-long context window. `_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL=1` is its own switch for a proxy before Anthropic, and is
-set only where the requests do end there.
+Variables alone are set where no settings file sets them: subcommands then get no option that they might not know.
 """
 
 from __future__ import annotations
@@ -18,17 +16,15 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from sessionlog.proxy.agents.arguments import option_value, replace_value
 from sessionlog.proxy.agents.draft import Draft
-from sessionlog.proxy.agents.sdk_variables import ANTHROPIC
+from sessionlog.proxy.agents.sdk_variables import set_anthropic_address
 from sessionlog.proxy.agents.settings_files import as_table, parse_json, read_json, text_at
 
 __all__ = ["plan_claude_code"]
 
 _ADDRESS = "ANTHROPIC_BASE_URL"
-_FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 MANAGED = {
     "darwin": "/Library/Application Support/ClaudeCode/managed-settings.json",
     "win32": r"C:\Program Files\ClaudeCode\managed-settings.json",
@@ -61,16 +57,14 @@ def plan_claude_code(draft: Draft) -> None:
 
 def _set_addresses(draft: Draft, layers: list[Mapping[str, Any]], own: Mapping[str, Any]) -> None:
     """Set the addresses in the environment, and in `--settings` those that a settings file sets."""
-    overruled = {}
-    for variable, default in ((_ADDRESS, ANTHROPIC), (_VERTEX, None), (_FOUNDRY, None)):
-        known = _first(layers, variable)
-        if known:
-            draft.environment[variable] = known
-        real = draft.set_address(variable, "anthropic", default)
-        if known and real:
-            overruled[variable] = draft.environment[variable]
-        if variable == _ADDRESS and urlsplit(real or "").hostname == urlsplit(ANTHROPIC).hostname:
-            draft.environment.setdefault(_FIRST_PARTY, "1")
+    known = {variable: found for variable in (_ADDRESS, _VERTEX, _FOUNDRY) if (found := _first(layers, variable))}
+    draft.environment.update(known)
+    is_set = {
+        _ADDRESS: set_anthropic_address(draft),
+        _VERTEX: draft.set_address(_VERTEX, "anthropic", None),
+        _FOUNDRY: draft.set_address(_FOUNDRY, "anthropic", None),
+    }
+    overruled = {variable: draft.environment[variable] for variable in known if is_set[variable]}
     if overruled:
         _inject(draft, {**own, "env": {**as_table(own.get("env")), **overruled}})
 

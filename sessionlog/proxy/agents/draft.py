@@ -94,13 +94,11 @@ class Draft:
             known: An address from settings that the child would read if the variable were not set.
         """
         address = self.environment.get(variable) or known or default
-        if not address:
-            return None
-        proxied = self.through_proxy(route, address)
-        if proxied is None:
+        proxied = self.through_proxy(route, address) if address else None
+        if not address or proxied is None:
             return None
         self.environment[variable] = proxied
-        return address
+        return self._chosen.get(route, address)
 
     def _route_to(self, origin: str, wanted: str) -> str:
         name, number = wanted, 1
