@@ -58,7 +58,7 @@ def _parse_upstream(text: str) -> tuple[str, str]:
 
 def _summary(ended: Run) -> Iterator[str]:
     """Yield what was recorded, and what was not."""
-    yield from ended.notices
+    yield from (text.removeprefix("sessionlog: ") for text in ended.notices)
     if ended.refused:
         yield f"{ended.refused} WebSocket connections were refused: only HTTP is recorded"
     if not ended.health.ok:

@@ -25,7 +25,7 @@ DRAIN_BYTES = 8 << 20
 
 _BODILESS = (204, 304)
 _LINGER_SECONDS = 1.0
-_LINGER_BYTES = 1 << 20
+_LINGER_BYTES = 64 << 20
 
 
 class Connection:

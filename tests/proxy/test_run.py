@@ -10,12 +10,13 @@ import sys
 import termios
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sessionlog import aggregate_usage, check_logs, read_events
 from sessionlog.errors import InvalidSettings
-from sessionlog.proxy.child import CommandNotStarted
+from sessionlog.proxy.child import CommandNotStarted, _signals_for
 from sessionlog.proxy.run import record_command
 from tests.integrations import wire
 from tests.proxy.stub import MESSAGES
@@ -342,16 +343,12 @@ def test_ctrl_c_reaches_the_command_once(started, tmp_path):
     """From its terminal; the run goes on until the command ends by itself."""
     script = """
 import os, signal
-count = 0
-def handle(*_):
-    global count
-    count += 1
-    os.write(1, b"interrupted")
-signal.signal(signal.SIGINT, handle)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 os.write(1, b"ready")
-while not (line := os.read(0, 100)):
-    pass
-os.write(1, b"count %d of %b" % (count, line))
+signal.sigwait({signal.SIGINT})
+os.write(1, b"interrupted")
+again = signal.sigtimedwait({signal.SIGINT}, 0.1)
+os.write(1, b"again" if again else b"once, got %b" % os.read(0, 100))
 raise SystemExit(6)
 """
     with terminal(started, script) as (process, ours):
@@ -359,24 +356,46 @@ raise SystemExit(6)
         os.write(ours, b"\x03")
         read_until(ours, b"interrupted")
         os.write(ours, b"end\n")
-        assert b"count 1 of end" in read_until(ours, b"of end")
+        read_until(ours, b"once, got end")
         assert process.wait(20) == 6
 
 
 SHELL = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 job = subprocess.Popen(sys.argv[1:], process_group=0, preexec_fn=lambda: signal.signal(signal.SIGTTOU, signal.SIG_DFL))
 os.tcsetpgrp(0, job.pid)
 _, status = os.waitpid(job.pid, os.WUNTRACED)
 os.tcsetpgrp(0, os.getpgrp())
 os.write(1, b"stopped %d" % os.WIFSTOPPED(status))
-os.read(0, 100)
+signal.sigwait({signal.SIGUSR1})
 os.tcsetpgrp(0, job.pid)
 os.killpg(job.pid, signal.SIGCONT)
 raise SystemExit(job.wait())
 """
 """What a shell does with a job that Ctrl-Z stops and `fg` continues."""
+
+
+@pytest.mark.parametrize(("has_terminal", "passed"), [(True, []), (False, [signal.SIGINT])], ids=["terminal", "none"])
+def test_an_interrupt_of_a_terminal_is_not_repeated(monkeypatch, has_terminal, passed):
+    """The terminal sends it to the command itself; without one it comes to the run alone, and goes on."""
+    monkeypatch.setattr(os, "isatty", lambda _: has_terminal)
+    sent = []
+    running = SimpleNamespace(send_signal=sent.append)
+    with _signals_for([running], []):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+    assert sent == [*passed, signal.SIGTERM]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_signal_before_the_command_is_kept_for_it():
+    """It is sent as soon as there is a process."""
+    early = []
+    with _signals_for([], early):
+        signal.raise_signal(signal.SIGTERM)
+    assert early == [signal.SIGTERM]
 
 
 def test_ctrl_z_stops_the_run_and_fg_continues_it(started):
@@ -386,7 +405,7 @@ def test_ctrl_z_stops_the_run_and_fg_continues_it(started):
         read_until(ours, b"ready")
         os.write(ours, b"\x1a")
         read_until(ours, b"stopped 1")
-        os.write(ours, b"fg\n")
+        process.send_signal(signal.SIGUSR1)
         os.write(ours, b"word\n")
         read_until(ours, b"got word")
         assert process.wait(20) == 9
