@@ -46,6 +46,7 @@ are read through the seam to the operating system."""
 STAIRS = {
     "logger": {"files", "settings", "events", "errors"},
     "integrations": {"logger", "messages", "events", "errors"},
+    "proxy": {"integrations", "logger", "messages", "files", "places", "settings", "events", "errors"},
     "demo": {"logger", "files", "events", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
     "archive": {"sources", "reader", "files", "settings", "events", "errors"},
@@ -55,6 +56,7 @@ STAIRS = {
 USERS = {
     "logger": {"cli", "conversation", "integrations"},
     "integrations": set(),
+    "proxy": {"cli"},
     "demo": {"cli"},
     "engine": {"cli", "mcp_server", "render", "analytics"},
     "archive": {"cli", "mcp_server", "render", "analytics", "conversation", "context"},

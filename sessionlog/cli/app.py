@@ -44,6 +44,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "pricing": "Show what a model costs, and the price's source.",
     },
     "Agents": {
+        "run": "Run any command, and record what models answer it.",
         "chat": "Talk with an agent, and record it.",
         "mcp": "Answer agents' questions over MCP, on stdio.",
         "demo": "Show the reports on made-up logs of four agents.",
@@ -142,7 +143,9 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS), *, only_overview: bool 
         elif name in SUBCOMMANDS:
             built.add_typer(_group(name, _command(name)), name=name, cls=_Group, short_help=summary)
         else:
-            built.command(name, cls=_Command, short_help=summary)(_command(name))
+            has_rest = any(option.kind == "rest" for option in options.COMMANDS[name])
+            context = {"allow_interspersed_args": not has_rest}
+            built.command(name, cls=_Command, short_help=summary, context_settings=context)(_command(name))
     return built
 
 

@@ -63,8 +63,12 @@ def parse(argv: Sequence[str]) -> dict[str, Any] | None:
 
 def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | None:
     given: dict[str, Any] = {}
+    tail = options[""] if "" in options and options[""].kind == "rest" else None
     rest = iter(words)
     for word in rest:
+        if tail is not None and (word == "--" or not word.startswith("-")):
+            given[tail.setting] = [*([] if word == "--" else [word]), *rest] or None
+            return given
         name, equals, value = word.partition("=") if word.startswith("-") else ("", "=", word)
         option = options.get(name)
         if option is None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    Kind = Literal["text", "texts", "number", "decimal", "flag"]
+    Kind = Literal["text", "texts", "rest", "number", "decimal", "flag"]
 
 
 class Option:
@@ -20,7 +20,8 @@ class Option:
     Attributes:
         name: As it is typed, `--since`; empty for the argument.
         setting: The name of the setting that it becomes.
-        kind: `texts` may be given several times, `number` is whole, `decimal` need not be, and a `flag` has no value.
+        kind: `texts` may be given several times, `rest` is an argument with all that follows it, options too, `number`
+            is whole, `decimal` need not be, and a `flag` has no value.
         help: Its line of help.
         metavar: The name of its value in the help.
         default: The setting if it is not given.
@@ -304,6 +305,14 @@ CHAT = (
     Option("--json", "as_json", "flag", "Events of the chat, one JSON object per line.", short="-j"), _DIRECTORY,
 )  # fmt: skip
 
+RUN = (
+    Option("", "command", "rest", "The command, with its own options.", "COMMAND"),
+    Option(
+        "--upstream", "upstreams", "texts", "Where a route of the command leads instead; may be repeated.", "NAME=URL"
+    ),
+    Option("--quiet", "quiet", "flag", "Print nothing beside the command's own output.", short="-q"), _DIRECTORY,
+)  # fmt: skip
+
 DEMO = (Option("--dir", "directory", "text", "Record here instead of a temporary folder.", "FOLDER"),)
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -326,7 +335,7 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "ledger": LEDGER_SHOW,
     "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
     "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
-    "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
+    "run": RUN, "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
 }  # fmt: skip
 """Every command and subcommand with its options, in the order of the help text."""
 

@@ -29,6 +29,7 @@ def typer_parameter(option: Option) -> Any:
 _TYPES: Mapping[str, tuple[Any, Any]] = {
     "text": (str, str | None),
     "texts": (list[str], list[str] | None),
+    "rest": (list[str], list[str] | None),
     "number": (int, int | None),
     "decimal": (float, float | None),
     "flag": (bool, bool),

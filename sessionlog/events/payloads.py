@@ -80,6 +80,8 @@ class SessionStart(Routing):
     """session.start: who runs, where, with which prompt. `v` 1 means that token classes are disjoint.
 
     A fork has a `parent`: the `session` that it was forked from, the `path` of its log, and the `seq` of the fork.
+    A session that was recorded on the wire has `wire`: the id of the source whose own log may hold the same requests,
+    empty if there is none.
     """
 
     v: int | None = None
@@ -91,6 +93,7 @@ class SessionStart(Routing):
     system_prompt: str | None = None
     metadata: Mapping[str, Any] | None = None
     parent: Mapping[str, Any] | None = None
+    wire: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +148,7 @@ class LLMResponse(Payload):
     `model` is the model that answered; `requested_model` and `provider` are those of its request where several are
     under way in one session. `tool_calls` is a count (int) in the oldest logs. `partial` gives the reason why an answer
     is incomplete (`cancelled`, `failed`, `interrupted`); `message` is the answer if the other fields do not hold all of
-    it.
+    it. `response_id` is the provider's own id of the response.
     """
 
     content: str | None = None
@@ -163,6 +166,7 @@ class LLMResponse(Payload):
     attempt: Mapping[str, Any] | None = None
     partial: str | None = None
     message: Mapping[str, Any] | None = None
+    response_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

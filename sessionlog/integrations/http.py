@@ -5,20 +5,22 @@
 
 The requests of OpenAI (chat completions, responses), Anthropic, Gemini and servers that speak one of these are
 recognised by their path; all others pass. An attempt is one request, as it is for the provider: an SDK repeats failed
-ones. A stream goes to the host piece by piece; one that the host leaves early is recorded as far as it came.
+ones. A stream goes to the host piece by piece; one that the host leaves early is recorded as far as it came, and one
+whose last event came is recorded then: what the host sends next follows it in the log.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import cache, lru_cache, partial
 from time import monotonic
 from types import ModuleType
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakSet
 
 from sessionlog.errors import NotRecorded
@@ -31,6 +33,11 @@ from sessionlog.messages.vendors import vendor_of
 _Client = TypeVar("_Client")
 _MAX_BODY = 64 << 20
 _SHORTEST_SECRET = 6
+_CREDENTIAL = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
+_SCHEMES = ("basic", "bearer", "digest")
+_PACKED = ("identity", "gzip", "deflate")
+"""Codings of bodies that are read piece by piece."""
+_LAST_EVENT = b"data: [DONE]"  # of a stream of chat completions
 
 
 def record(client: _Client, log: SessionLogger | None = None, **options: Any) -> _Client:
@@ -142,12 +149,29 @@ class Exchanges:
 
     def begin(self, request: Any) -> Exchange | None:
         """Record a request of httpx or httpx2; None if it is not to a model."""
-        return self.open(str(request.url), lambda: _sent(request)) if request.method == "POST" else None
+        if request.method != "POST":
+            return None
+        return self.open(str(request.url), lambda: _sent(request), headers=request.headers.items())
 
-    def open(self, address: str, body: Callable[[], Any]) -> Exchange | None:
+    def open(
+        self,
+        address: str,
+        body: Callable[[], Any],
+        *,
+        headers: Iterable[tuple[str, str]] = (),
+        began: float | None = None,
+    ) -> Exchange | None:
         """Record the request whose body the function returns; None if it is not to a model.
 
-        A body that cannot be read is counted as a failure of ours; the answer is recorded all the same.
+        A body that cannot be read is counted as a failure of ours; the answer is recorded all the same. Nothing of the
+        headers is recorded, nor of the address but the provider and the model; errors that quote their credentials are
+        recorded without these.
+
+        Args:
+            address: The URL of the provider's server.
+            body: Returns the body as the JSON value that it is.
+            headers: Names and values of the request's headers.
+            began: When the request began, on the monotonic clock; now by default.
         """
         kind, provider, model = _endpoint(address)
         if kind is None:
@@ -159,7 +183,9 @@ class Exchanges:
         asked = fields.get("model") or model
         with Guard(log):
             log.llm_request(fields.pop("messages", None), **fields | {"model": asked})
-        exchange = Exchange(log, kind(), {"provider": provider, "requested_model": asked})
+        exchange = Exchange(log, kind(), {"provider": provider, "requested_model": asked}, began=began)
+        with Guard(log):
+            exchange.credentials = _credentials(address, headers)
         self._open.add(exchange)
         return exchange
 
@@ -171,11 +197,18 @@ class Exchanges:
 
 
 class Exchange:
-    """One request to a model, and what comes back."""
+    """One request to a model, and what comes back.
 
-    def __init__(self, log: SessionLogger, reader: AnswerReader, asked: Mapping[str, Any]) -> None:
+    Attributes:
+        credentials: Secrets of the request, which an error may quote.
+    """
+
+    def __init__(
+        self, log: SessionLogger, reader: AnswerReader, asked: Mapping[str, Any], *, began: float | None = None
+    ) -> None:
         self._log, self._reader, self._asked = log, reader, asked
-        self._began = monotonic()
+        self.credentials: tuple[str, ...] = ()
+        self._began = monotonic() if began is None else began
         self._first: float | None = None
         self._status = 200
         self._events: EventStreamParser | None = None
@@ -191,29 +224,36 @@ class Exchange:
         return response
 
     def _expect(self, response: Any, *, is_async: bool) -> None:
-        self._status, headers = response.status_code, response.headers
-        if 300 <= self._status < 400:  # another request follows
-            self._has_ended = True
-            return
         if response.is_closed:  # read already, as the answers of test doubles are
+            self.expect(response.status_code)
             self.add(response.content)
             self.end()
             return
-        encoding = headers.get("content-encoding", "identity").lower()
-        if encoding in ("gzip", "deflate"):
-            self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
-        elif encoding != "identity":
+        encoding = response.headers.get("content-encoding", "identity").lower()
+        if encoding not in _PACKED:
             kept = {"content-encoding": encoding}
             self._decode = lambda body: bytes(type(response)(200, headers=kept, content=body).content)
-        is_stream = headers.get("content-type", "").startswith("text/event-stream")
-        if is_stream and self._decode is bytes and self._status < 400:
-            self._events = EventStreamParser()
+        self.expect(response.status_code, response.headers.get("content-type", ""), encoding)
+        if self._has_ended:
+            return
         homes = (kind.__module__.partition(".")[0] for kind in type(response).__mro__)
         library = sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
         response.stream = _streams(library)[is_async](response.stream, self)
 
+    def expect(self, status: int, content_type: str = "", encoding: str = "identity") -> None:
+        """Prepare for the body of an answer with this status and these headers."""
+        self._status = status
+        if 300 <= status < 400:  # another request follows
+            self._has_ended = True
+            return
+        if encoding in ("gzip", "deflate"):
+            self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
+        is_stream = content_type.startswith("text/event-stream") and encoding in _PACKED and status < 400
+        self._events = EventStreamParser() if is_stream else None
+
     def add(self, piece: bytes) -> None:
-        """Read a piece of the body."""
+        """Read a piece of the body; with the last event of a stream the answer is recorded."""
+        has_ended = False
         with Guard(self._log):
             piece = self._unpack(piece)
             if self._events is None:
@@ -224,6 +264,9 @@ class Exchange:
                 self._reader.feed(event)
             if self._first is None and self._reader.has_begun:
                 self._first = monotonic()
+            has_ended = self._reader.has_ended or piece.rstrip().endswith(_LAST_EVENT)
+        if has_ended:
+            self.end()
 
     def fail(self, error: BaseException, headers: Mapping[str, str] | None = None) -> None:
         """Record an error of the host, which comes before any of ours; it may quote a header, which may be a secret."""
@@ -231,8 +274,7 @@ class Exchange:
         with suppress(NotRecorded):
             with Guard(self._log):
                 for sent in (headers or {}).values():
-                    for part in (sent.strip(), *sent.split()):
-                        text = text.replace(part, "[header]") if len(part) >= _SHORTEST_SECRET else text
+                    text = _without(text, _parts(sent), "[header]")
             self.end(error, text)
 
     def end(self, error: BaseException | None = None, text: str | None = None) -> None:
@@ -251,6 +293,8 @@ class Exchange:
                 fields["error"] = text or error
             if self._status >= 400:
                 fields["error"] = f"{self._status} {fields.get('error') or ''}".rstrip()
+            if isinstance(fields.get("error"), str):
+                fields["error"] = _without(fields["error"], self.credentials, "[credential]")
             if not self._reader.is_whole and not fields.get("error"):
                 fields["partial"] = "cancelled" if error is not None else "interrupted"
             elif fields.get("error") and self._reader.has_begun:
@@ -279,6 +323,25 @@ class Exchange:
                 self._reader.read(found)
             elif isinstance(found, dict):
                 self._reader.error = error_text(found)
+
+
+def _credentials(address: str, headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return what may be a secret of a request: values of headers and of the query whose names look like one's."""
+    given = [*headers, *parse_qsl(urlsplit(address).query)]
+    parts = [part for name, value in given if _CREDENTIAL.search(name) for part in _parts(value)]
+    return tuple(part for part in parts if part.lower() not in _SCHEMES)
+
+
+def _parts(value: str) -> tuple[str, ...]:
+    """Return a header's value, and the words of one like `Bearer KEY`."""
+    return value.strip(), *value.split()
+
+
+def _without(text: str, parts: Iterable[str], mark: str) -> str:
+    """Return a text with each of these parts replaced; what is too short for a secret stays."""
+    for part in parts:
+        text = text.replace(part, mark) if len(part) >= _SHORTEST_SECRET else text
+    return text
 
 
 @lru_cache(256)

@@ -66,6 +66,11 @@ class AnswerReader(ABC):
         """Whether anything of the answer itself was read: a text, a thought or a call."""
         return bool(self.texts or self.thoughts or self.calls)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event of a stream was read; False where a usage may follow the end of the answer."""
+        return False
+
     def response_fields(self) -> Fields:
         """Return what was read under the names of `llm.response`, without those that are absent."""
         text = valid_text("".join(self.texts))  # half a letter may end one piece, the other half begin the next
@@ -161,6 +166,11 @@ class ChatCompletion(AnswerReader):
 class ModelResponse(AnswerReader):
     """OpenAI's responses."""
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the response's last event was read."""
+        return self.is_whole
+
     def feed(self, event: Mapping[str, Json]) -> str:
         """Read an event; the last one repeats the whole response, and is what counts."""
         kind, delta = _text(event.get("type")), _text(event.get("delta"))
@@ -224,6 +234,11 @@ class AnthropicMessage(AnswerReader):
         self.blocks: list[Fields] = []
         self._open: dict[Json, Fields] = {}
         self._inputs: dict[Json, list[str]] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the event `message_stop` was read."""
+        return self.is_whole
 
     def feed(self, event: Mapping[str, Json]) -> str:
         """Read an event."""
@@ -313,10 +328,14 @@ class AnthropicMessage(AnswerReader):
 
 
 class GeneratedContent(AnswerReader):
-    """Gemini's generateContent. Of several candidates only the first is read."""
+    """Gemini's generateContent. Of several candidates only the first is read.
+
+    The server of Gemini CLI's Google login wraps the same bodies: `{"model": …, "request": …}`, `{"response": …}`.
+    """
 
     def feed(self, event: Mapping[str, Json]) -> str:
         """Read a piece of a stream, which has the form of a whole answer."""
+        event = _mapping(event.get("response")) or event
         self._known(event, model="modelVersion", usage="usageMetadata", id="responseId")
         blocked = _text(_mapping(event.get("promptFeedback")).get("blockReason"))
         self.finish_reason = blocked or self.finish_reason
@@ -343,6 +362,8 @@ class GeneratedContent(AnswerReader):
     @staticmethod
     def request_fields(body: Mapping[str, Json]) -> Fields:
         """Return the fields of a request for content; the system instruction is a system message."""
+        body = {**body, **_mapping(body.get("request"))}
+        body = {**_mapping(body.get("request")), "model": body.get("model")} if "request" in body else body
         system = _mapping(body.get("systemInstruction")) or _mapping(body.get("system_instruction"))
         messages = [*([{**system, "role": "system"}] if system else []), *_list(body.get("contents"))]
         config = _mapping(body.get("generationConfig"))
@@ -367,8 +388,9 @@ def reader_of(path: str) -> type[AnswerReader] | None:
 
 def model_in(path: str) -> str | None:
     """Return the model that an address names, as Gemini's do: `…/models/gemini-2.5-pro:generateContent`."""
-    name, colon, _ = path.partition("?")[0].rpartition("/")[2].rpartition(":")
-    return name or None if colon else None
+    place, _, last = path.partition("?")[0].rpartition("/")
+    name, colon, _ = last.rpartition(":")
+    return name or None if colon and place.endswith(("/models", "/tunedModels", "/endpoints")) else None
 
 
 def error_text(body: Mapping[str, Json]) -> str | None:

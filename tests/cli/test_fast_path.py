@@ -47,7 +47,7 @@ def well_formed(draw):
     command = draw(st.sampled_from(["usage", *COMMANDS]))
     once = [o for o in COMMANDS[command] if o.kind != "texts" and o.name]
     often = [o for o in COMMANDS[command] if o.kind == "texts" and o.name]
-    [most] = [3 if o.kind == "texts" else 1 for o in COMMANDS[command] if not o.name] or [0]
+    [most] = [3 if o.kind in ("texts", "rest") else 1 for o in COMMANDS[command] if not o.name] or [0]
     chosen = draw(st.lists(st.sampled_from(once), unique_by=lambda option: option.name, max_size=6))
     chosen += draw(st.lists(st.sampled_from(often), max_size=4)) if often else []
     kept = [o for o in chosen if o.name not in FORMATS] + [o for o in chosen if o.name in FORMATS][:1]
@@ -129,6 +129,23 @@ def test_what_is_odd_is_read_as_typer_reads_it_or_declined(typers, argv):
 def test_what_is_unusual_is_declined(words):
     """Typer reads it, and says what is wrong if something is."""
     assert fast_path.parse(["usage", *words]) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "quiet"),
+    [
+        (["claude", "--help"], ["claude", "--help"], False), (["--", "claude", "-q"], ["claude", "-q"], False),
+        (["-q", "--", "--odd"], ["--odd"], True), (["make", "--", "x"], ["make", "--", "x"], False),
+        (["--quiet", "a", "--quiet"], ["a", "--quiet"], True), (["--", "--", "x"], ["--", "x"], False),
+        (["--"], None, False), ([], None, False), ([""], [""], False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_command_to_run_keeps_its_own_options(typers, words, command, quiet):
+    """What follows its name is its own, whatever it is; typer agrees."""
+    settings = parse(["run", *words])
+    assert (settings["command"], settings["quiet"]) == (command, quiet)
+    assert settings == typers(["run", *words])
 
 
 @pytest.mark.parametrize("argv", [[], [""], ["usag"], ["--version"], ["--json", "usage"]], ids=str)

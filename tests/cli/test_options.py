@@ -15,6 +15,7 @@ from sessionlog.cli.reporting import _FILTERS, ReportArguments
 TYPES = {
     "text": "str | None",
     "texts": "list[str] | None",
+    "rest": "list[str] | None",
     "number": "int | None",
     "decimal": "float | None",
     "flag": "bool",

@@ -15,7 +15,7 @@ import pytest
 
 from sessionlog import SessionLogger, aggregate_usage, check_logs, read_events
 from sessionlog.errors import NotRecorded
-from sessionlog.integrations.http import RecordingTransport, record
+from sessionlog.integrations.http import Exchanges, RecordingTransport, record
 from tests.integrations import wire
 
 LIBRARIES = [httpx, httpx2]
@@ -527,3 +527,33 @@ def test_an_error_that_calls_itself_a_stream(tmp_path):
     error = json.dumps({"error": {"type": "rate_limit_error", "message": "slow down"}}).encode()
     send(httpx2, "chat stream", tmp_path, answer=error, status=429)
     assert response_of(tmp_path)["error"] == "429 rate_limit_error: slow down"
+
+
+def test_a_stream_is_recorded_with_its_last_event(tmp_path):
+    """Before the host has the end of the body: what it sends next follows in the log."""
+    for name in ("messages stream", "responses stream", "chat stream"):
+        address, sent, answer, _ = wire.FORMATS[name]
+        log = SessionLogger(tmp_path / name, "s")
+        exchange = Exchanges(log, {}).open(address, lambda sent=sent: sent)
+        exchange.expect(200, SSE["content-type"])
+        exchange.add(answer[:-20])
+        assert log.totals.responses == 0
+        exchange.add(answer[-20:])
+        assert log.totals.responses == 1
+        exchange.end()
+        log.close()
+        assert response_of(tmp_path / name)["usage"]["output"] == 20
+
+
+@pytest.mark.parametrize("status", [200, 401])
+def test_p17_an_answer_that_quotes_a_credential(tmp_path, status):
+    """In an error of the provider: values of headers and of the query; words such as `Bearer` stay."""
+    error = {"error": {"type": "auth", "message": "no Bearer in corp-5up3r-s3cr3t, corp-5up3r-query"}}
+    log = SessionLogger(tmp_path, "s")
+    with httpx2.Client(
+        transport=RecordingTransport(transport(httpx2, json.dumps(error).encode(), status), log)
+    ) as client:
+        headers = {"authorization": "Bearer corp-5up3r-s3cr3t"}
+        client.post(f"{wire.FORMATS['chat'][0]}?api_key=corp-5up3r-query", json={}, headers=headers)
+    log.close()
+    assert response_of(tmp_path)["error"].endswith("auth: no Bearer in [credential], [credential]")

@@ -103,6 +103,25 @@ def test_a_model_in_an_address():
     """Gemini's."""
     assert model_in("/v1beta/models/gemini-2.5-pro:generateContent?key=x") == "gemini-2.5-pro"
     assert model_in("/v1/messages") is None
+    assert model_in("/v1internal:streamGenerateContent?alt=sse") is None
+
+
+def test_geminis_bodies_may_be_wrapped():
+    """Gemini CLI's Google login has another server, with the same bodies one level deeper."""
+    body = {
+        "model": "gemini-2.5-pro",
+        "project": "p",
+        "request": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+    }
+    fields = GeneratedContent.request_fields(body)
+    assert (fields["model"], fields["messages"]) == ("gemini-2.5-pro", body["request"]["contents"])
+    reader = GeneratedContent()
+    answer = {"candidates": [{"content": {"parts": [{"text": "Ho"}]}, "finishReason": "STOP"}], "responseId": "r",
+              "modelVersion": "gemini-2.5-pro", "usageMetadata": {"promptTokenCount": 7}}  # fmt: skip
+    assert reader.feed({"response": answer, "traceId": "t"}) == "Ho"
+    assert reader.is_whole
+    found = reader.response_fields()
+    assert (found["model"], found["response_id"], found["usage"]) == ("gemini-2.5-pro", "r", {"promptTokenCount": 7})
 
 
 @pytest.mark.parametrize(("start", "later", "expected"), [
@@ -128,6 +147,46 @@ def test_later_counts_of_a_message_win(start, later, expected):
     reader.feed({"type": "message_delta", "usage": later})
     counts = read_usage(reader.usage)[0].to_dict()
     assert {name: count for name, count in counts.items() if name != "total"} == expected
+
+
+def test_gemini_s_answers_to_a_login_are_wrapped():
+    """Those of Google's code assist: the same fields, one level deeper."""
+    asked = {"model": "gemini-2.5-pro", "project": "p", "request": {"contents": [{"role": "user"}]}}
+    assert GeneratedContent.request_fields(asked) == {"model": "gemini-2.5-pro", "messages": [{"role": "user"}]}
+    reader = GeneratedContent()
+    for finish, usage in (
+        (None, {"promptTokenCount": 9}),
+        ("STOP", {"promptTokenCount": 9, "candidatesTokenCount": 5}),
+    ):
+        candidate = {"content": {"parts": [{"text": "Yes"}]}, "finishReason": finish}
+        reader.feed(
+            {"response": {"candidates": [candidate], "usageMetadata": usage, "responseId": "r1"}, "traceId": "t"}
+        )
+    assert reader.response_fields() == {
+        "content": "YesYes", "finish_reason": "STOP", "response_id": "r1",
+        "usage": {"promptTokenCount": 9, "candidatesTokenCount": 5},
+    }  # fmt: skip
+    assert reader.is_whole
+
+
+@pytest.mark.parametrize(("chunks", "expected"), [
+    ([{"choices": [{"delta": {"content": "x"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 5}}], {"input": 9, "output": 5}),
+    ([{"choices": [{"delta": {"content": "x"}}]}, {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 5}}],
+     {"input": 0, "output": 5}),
+    ([{"usage": {"prompt_tokens": 9, "completion_tokens": 1}}, {"usage": {"prompt_tokens": 9, "completion_tokens": 0}}, {"usage": None}],
+     {"input": 9, "output": 0}),
+    ([{"model": "m", "usage": {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 0}}}],
+     {"input": 9, "output": 5, "cache_read": 0}),
+])  # fmt: skip
+def test_the_usage_of_a_completion_is_in_any_chunk(chunks, expected):
+    """With choices or without; the last one counts, also where it is 0."""
+    reader = ChatCompletion()
+    for chunk in chunks:
+        reader.feed(chunk)
+    counts = read_usage(reader.usage)[0].to_dict()
+    assert {name: count for name, count in counts.items() if name != "total"} == {
+        name: count for name, count in expected.items() if count or name in ("input", "output")
+    }
 
 
 def test_calls_that_a_server_gives_the_same_index():

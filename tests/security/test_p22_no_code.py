@@ -38,7 +38,11 @@ OURS = {
     ("sources/spool.py", "pickle"): "values of a scan that msgpack cannot hold, in a file without a name",
 }
 """What could run code, of what this program itself has written: packings of a moment before, which nothing else can write, and code."""
-RUNS = {"cli/replay.py": "$PAGER, of the user's own environment", "demo/__init__.py": "this program"}
+RUNS = {
+    "cli/replay.py": "$PAGER, of the user's own environment",
+    "demo/__init__.py": "this program",
+    "proxy/child.py": "the command that the command line names",
+}
 """Which modules start a process, and which one."""
 
 

@@ -1,0 +1,280 @@
+"""One client's connection to the proxy: its requests, one after another, each forwarded to the server of its route.
+
+What comes is passed on at once, the pieces of a body and those of an answer. An answer is recorded before its last
+bytes are passed on, so that the client's next request follows it in the log. Where the server breaks off, so does the
+proxy: a client never reads the end of an answer that had none, and a server that is not there closes its connection.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import closing, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from io import BufferedReader
+from time import monotonic
+
+from sessionlog.integrations.http import Exchange
+from sessionlog.proxy.recording import MAX_BODY, Recording, Unrecorded
+from sessionlog.proxy.requests import HOP_BY_HOP, PIECE, ClientGone, RequestHead, RequestRefused, read_body, read_head
+from sessionlog.proxy.upstream import Connector, Upstream
+
+DRAIN_BYTES = 8 << 20
+"""Bytes of an answer that are read after its client has gone, for the usage at its end."""
+
+_BODILESS = (204, 304)
+_LINGER_SECONDS = 1.0
+_LINGER_BYTES = 64 << 20
+
+
+class Connection:
+    """A client's connection, and those to the servers that it asks for.
+
+    Args:
+        client: The client's socket; `run` closes it.
+        find: Returns the server of a request's target, and the path there; None for one that is not forwarded.
+        connector: Makes the connections to servers.
+        recording: Where requests to models are recorded.
+    """
+
+    def __init__(
+        self,
+        client: socket.socket,
+        find: Callable[[str], tuple[Upstream, str] | None],
+        connector: Connector,
+        recording: Recording,
+    ) -> None:
+        self._client, self._find, self._connector, self._recording = client, find, connector, recording
+        self._servers: dict[Upstream, HTTPConnection] = {}
+        self._busy: socket.socket | None = None  # the server's, while a request is under way
+        self._is_recorded = False
+        self._left_at: float | None = None
+        self._is_last = False
+
+    def run(self) -> None:
+        """Serve requests until one side closes its connection."""
+        with self._client, self._client.makefile("rb") as stream, suppress(OSError):
+            try:
+                while not self._is_last and self._serve(stream):
+                    pass
+            except RequestRefused as refused:
+                self._refuse(refused)
+            finally:
+                for server in self._servers.values():
+                    server.close()
+
+    def finish(self) -> None:
+        """Serve no more requests than the one that is under way. From any thread."""
+        self._is_last = True
+        with suppress(OSError):
+            self._client.shutdown(socket.SHUT_RD)
+        if not self._is_recorded:
+            self.abort()
+
+    def abort(self) -> None:
+        """Break off the request that is under way. From any thread."""
+        server = self._busy
+        for one in (server, self._client):
+            if one is not None:
+                with suppress(OSError):
+                    socket.socket.shutdown(one, socket.SHUT_RDWR)  # that of a TLS socket would confuse its reader
+
+    def watch(self, drain_seconds: float) -> None:
+        """Break off an answer so many seconds after its client has gone; at once if it is not recorded.
+
+        A client that only ended its own side counts as gone as well: those of models never do.
+        """
+        if self._busy is None:
+            return
+        if self._left_at is None and _peek(self._client) == b"":
+            self._left_at = monotonic()
+        if self._left_at is not None and (not self._is_recorded or monotonic() - self._left_at > drain_seconds):
+            self.abort()
+
+    def _serve(self, stream: BufferedReader) -> bool:
+        """Forward one request and its answer; return whether another request can follow."""
+        head = read_head(stream)
+        if head is None:
+            return False
+        began = monotonic()
+        found = self._find(head.target)
+        if found is None:
+            raise RequestRefused(404, "there is no such route")
+        if "websocket" in head.tokens("upgrade"):
+            self._recording.refused.append(head.method)
+            raise RequestRefused(426, "only HTTP/1.1 is recorded: use it without WebSocket")
+        upstream, rest = found
+        self._is_recorded = self._recording.is_recorded(head)
+        try:
+            server, body, failure = self._send(head, upstream, rest, stream)
+            exchange = self._recording.begin(head, upstream.url(rest), body, began)
+            return self._receive(head, server, exchange, failure)
+        finally:
+            self._busy = None
+
+    def _send(
+        self, head: RequestHead, upstream: Upstream, rest: str, stream: BufferedReader
+    ) -> tuple[HTTPConnection | None, bytes, Exception | None]:
+        """Forward a request; return the server's connection, the body if it is recorded, and what went wrong.
+
+        The whole body is read even then: a server may answer before it has all of it.
+        """
+        server: HTTPConnection | None = None
+        failure: Exception | None = None
+        try:
+            server = self._server(upstream)
+            self._send_head(head, upstream, rest, server)
+        except (OSError, HTTPException) as error:
+            failure = error
+        kept, is_kept = bytearray(), self._is_recorded
+        if "100-continue" in head.tokens("expect") and head.has_body:
+            self._client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        for piece in read_body(head, stream):
+            is_kept = is_kept and len(kept) + len(piece) <= MAX_BODY
+            if is_kept:
+                kept += piece
+            failure = failure or _try_to_send(server, _chunk(piece) if head.length is None else piece)
+        if head.length is None:
+            failure = failure or _try_to_send(server, b"0\r\n\r\n")
+        return server, bytes(kept) if is_kept else b"", failure
+
+    def _server(self, upstream: Upstream) -> HTTPConnection:
+        """Return a connection to a server: the one of the last request if the server has not closed it."""
+        server = self._servers.pop(upstream, None)
+        if server is not None and (server.sock is None or _peek(server.sock) is not None):
+            server.close()
+            server = None
+        if server is None:
+            server = self._connector.connect(upstream)
+            server.auto_open = 0  # a request is never sent twice
+        self._servers[upstream] = server
+        self._busy = server.sock
+        return server
+
+    def _send_head(self, head: RequestHead, upstream: Upstream, rest: str, server: HTTPConnection) -> None:
+        target = self._connector.target(upstream, rest)
+        server.putrequest(head.method, target, skip_host=True, skip_accept_encoding=True)
+        server.putheader("Host", upstream.authority)
+        for name, value in [*head.forwarded_headers(), *self._connector.proxy_headers(upstream)]:
+            server.putheader(name, value)
+        if head.length is None:
+            server.putheader("Transfer-Encoding", "chunked")
+        server.endheaders()
+
+    def _receive(
+        self,
+        head: RequestHead,
+        server: HTTPConnection | None,
+        exchange: Exchange | Unrecorded,
+        failure: Exception | None,
+    ) -> bool:
+        """Pass on the answer, if there is one, and record it; return whether another request can follow."""
+        try:
+            if server is None:
+                raise failure or ConnectionError("no connection")
+            with closing(server.getresponse()) as response:
+                return self._pass_answer(head, response, exchange)
+        except (OSError, HTTPException) as error:
+            if self._left_at is not None:
+                exchange.end(GeneratorExit())
+            else:
+                exchange.fail(failure or _as_cut(error))
+            if server is not None:
+                server.close()
+            return False
+
+    def _pass_answer(self, head: RequestHead, response: HTTPResponse, exchange: Exchange | Unrecorded) -> bool:
+        """Pass an answer on piece by piece; return whether another request can follow.
+
+        When the client has gone, a recorded answer is read on: its end has the usage.
+        """
+        encoding = response.headers.get("content-encoding", "identity").lower()
+        exchange.expect(response.status, response.headers.get("content-type", ""), encoding)
+        has_body = head.method != "HEAD" and response.status not in _BODILESS
+        is_open_ended = has_body and response.length is None
+        in_chunks = is_open_ended and head.takes_chunks
+        keeps_alive = head.keeps_alive and is_open_ended == in_chunks
+        self._pass_on(_answer_head(response, is_open_ended, in_chunks, keeps_alive))
+        drained = 0
+        while piece := response.read1(PIECE):
+            exchange.add(piece)
+            if response.length == 0:
+                exchange.end()
+            if not self._pass_on(_chunk(piece) if in_chunks else piece):
+                drained += len(piece)
+                if drained > DRAIN_BYTES or not self._is_recorded:
+                    raise ClientGone
+        if response.length:
+            raise IncompleteRead(b"", response.length)
+        exchange.end(None if self._left_at is None else GeneratorExit())
+        return (not in_chunks or self._pass_on(b"0\r\n\r\n")) and self._left_at is None and keeps_alive
+
+    def _pass_on(self, data: bytes) -> bool:
+        """Send bytes to the client; return whether it is still there."""
+        if self._left_at is None:
+            try:
+                self._client.sendall(data)
+            except OSError:
+                self._left_at = monotonic()
+        return self._left_at is None
+
+    def _refuse(self, refused: RequestRefused) -> None:
+        """Answer a request that is not forwarded, and close the connection once the client has read that."""
+        body = f"sessionlog: {refused.reason}\n".encode()
+        status = HTTPStatus(refused.status)
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        self._client.sendall(head.encode() + body)
+        self._client.shutdown(socket.SHUT_WR)
+        self._client.settimeout(_LINGER_SECONDS)
+        unread = _LINGER_BYTES
+        while unread > 0 and (piece := self._client.recv(PIECE)):  # unread bytes would reset the connection
+            unread -= len(piece)
+
+
+def _answer_head(response: HTTPResponse, is_open_ended: bool, in_chunks: bool, keeps_alive: bool) -> bytes:
+    """Return the head of an answer as the server sent it, but for what is about the connection."""
+    named = {name.strip().lower() for name in response.headers.get("connection", "").split(",")}
+    own = HOP_BY_HOP | named | ({"content-length"} if is_open_ended else set())
+    lines = [f"HTTP/1.1 {response.status} {response.reason}"]
+    for name, value in response.getheaders():
+        if name.lower() not in own:
+            lines.append(f"{name}: {' '.join(value.splitlines())}")
+    if in_chunks:
+        lines.append("Transfer-Encoding: chunked")
+    if not keeps_alive:
+        lines.append("Connection: close")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def _chunk(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+def _try_to_send(server: HTTPConnection | None, data: bytes) -> Exception | None:
+    try:
+        if server is not None:
+            server.send(data)
+    except OSError as error:
+        return error
+    return None
+
+
+def _as_cut(error: Exception) -> Exception:
+    """Return an error as people read it: one of http.client's counts bytes."""
+    if isinstance(error, IncompleteRead):
+        return ConnectionResetError("the server closed the connection within its answer")
+    return error
+
+
+def _peek(sock: socket.socket) -> bytes | None:
+    """Return the first byte that has come and was not read; empty at the connection's end, None if there is none."""
+    try:
+        return socket.socket.recv(sock, 1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
