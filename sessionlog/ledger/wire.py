@@ -1,0 +1,350 @@
+"""Wire: requests that were recorded on the wire, and the agents' own logs of them, count once.
+
+A session that was recorded on the wire names the source whose log may hold the same requests (`on_wire_of`). Each of
+its requests is paired with a row of that log (see `pairing`), and a row made from both counts in place of the two:
+
+- Session, names, time and tokens are the log's, the latency is the wire's. Where the tokens differ, the better quality
+  wins (exact, partial, estimated), then the greatest output, then the greatest total, as for copies; the log's if all
+  are equal. The cost goes with the tokens.
+- A request that is only on the wire, in a session of which others are paired, belongs to the session of the pair
+  nearest in time, with that one's project, branch, version and agent. So nothing is left of the wire's session, which
+  is `absorbed`. Without any pair it stays a session of its own.
+- What a log only sums up (`summed`: compactions, the part of a total beyond its responses) is reduced by what is only
+  on the wire in its session: the sum stands for the same requests.
+
+Pairs depend only on the rows of sessions near each other in time. After a change the wire's sessions near the changed
+ones are paired anew, and those near them; all others stay as they are. Without any session on the wire this is one
+look into an empty index.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sessionlog.events.names import UNKNOWN
+from sessionlog.ledger.copies import Names, Winner, label_of
+from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
+from sessionlog.ledger.rows import Row
+from sessionlog.ledger.schema import LABEL, MADE, RESPONSE, insert
+from sessionlog.ledger.statements import choose, write
+
+_AT = {name: index for index, name in enumerate(RESPONSE)}
+_COLUMNS = ", ".join(f"r.{name}" for name in RESPONSE)
+_INSERT = insert("responses", RESPONSE)
+_MATCH = (
+    "wire_session", "file_id", "n", "session_id", "log_file", "log_n", "matched_by", "made_file", "made_n",
+)  # fmt: skip
+_INSERT_MATCH = insert("wire_matches", _MATCH)
+_TOKENS = ("input", "cache_read", "cache_write", "output")
+_WITH_TOKENS = (
+    *_TOKENS, "cache_write_1h", "reasoning", "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced",
+)  # fmt: skip
+"""What comes from the row whose tokens count."""
+_SUMMED = (*_TOKENS, "cache_write_1h", "reasoning")
+_COSTS = ("recorded_nano", "cost_nano", "estimate_nano", "saved_nano")
+_QUALITIES = ("estimated", "partial", "exact")
+_N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
+_OF_SUMS = 2 * MADE << 20  # numbers of rows made of sums are below those made of pairs
+
+_Span = tuple[int, int]
+
+
+def match_all(connection: sqlite3.Connection, ids: InternedIds, names: Names) -> None:
+    """Pair all sessions on the wire; `counts` has been reset to `chosen`."""
+    if _has_any(connection):
+        connection.execute("DELETE FROM wire_matches")
+        connection.execute("DELETE FROM responses WHERE n <= ?", (MADE,))
+        _match(connection, ids, names, _spans_of_all(connection), set())
+
+
+def match_near(connection: sqlite3.Connection, ids: InternedIds, names: Names, changed: Iterable[int]) -> set[int]:
+    """Pair again what the changed sessions may affect; return the sessions whose totals may change."""
+    if not _has_any(connection):
+        return set()
+    known = _spans_of_all(connection)
+    stale = _affected(connection, set(changed), known)
+    before = _undo(connection, stale)
+    return before | stale | _match(connection, ids, names, {one: known[one] for one in stale & known.keys()}, before)
+
+
+def _has_any(connection: sqlite3.Connection) -> bool:
+    """Whether a session was recorded on the wire, or was once and is paired yet."""
+    sessions = "SELECT 1 FROM all_sessions WHERE on_wire_of IS NOT NULL"
+    return bool(connection.execute(f"{sessions} UNION ALL SELECT 1 FROM wire_matches LIMIT 1").fetchone())  # noqa: S608 - no values
+
+
+def _spans_of_all(connection: sqlite3.Connection) -> dict[int, _Span]:
+    """Return the sessions on the wire that have times."""
+    sql = """SELECT id, start_ns, last_ns FROM all_sessions
+        WHERE on_wire_of IS NOT NULL AND start_ns IS NOT NULL AND last_ns IS NOT NULL"""
+    return {session: (start, last) for session, start, last in connection.execute(sql)}
+
+
+def _affected(connection: sqlite3.Connection, changed: set[int], known: dict[int, _Span]) -> set[int]:
+    """Return the sessions on the wire to be paired again: those near changed sessions, and those near these."""
+    matched = f"SELECT DISTINCT session_id FROM wire_matches WHERE wire_session {choose(connection, changed)}"  # noqa: S608 - no values
+    changed = changed | {session for (session,) in connection.execute(matched)}
+    chosen = choose(connection, changed)
+    spans = [
+        span
+        for span in connection.execute(f"SELECT start_ns, last_ns FROM all_sessions WHERE id {chosen}")  # noqa: S608 - no values
+        if None not in span
+    ]
+    sql = f"SELECT DISTINCT wire_session FROM wire_matches WHERE session_id {chosen} OR wire_session {chosen}"  # noqa: S608 - no values
+    stale = {session for (session,) in connection.execute(sql)} | (changed & known.keys())
+    spans += [known[session] for session in stale & known.keys()]
+    while True:
+        more = {session for session in near_spans(known, spans) if session not in stale}
+        if not more:
+            return stale
+        stale |= more
+        spans = [known[session] for session in more]
+
+
+def near_spans(known: dict[int, _Span], spans: Sequence[_Span]) -> set[int]:
+    """Return the sessions of which a request may be paired with, or compete for, one within these spans."""
+    margin = 2 * NEAR_BY_ID_NS
+    merged: list[list[int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1] + margin:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    found = set()
+    place = 0
+    for session, (start, end) in sorted(known.items(), key=lambda one: one[1]):
+        while place < len(merged) and merged[place][1] + margin < start:
+            place += 1
+        if place < len(merged) and merged[place][0] - margin <= end:
+            found.add(session)
+    return found
+
+
+def _undo(connection: sqlite3.Connection, stale: Iterable[int]) -> set[int]:
+    """Remove the pairs of sessions on the wire, and the rows made of them; return the sessions that had them."""
+    chosen = choose(connection, stale)
+    columns = "file_id, n, log_file, log_n, made_file, made_n, session_id"
+    matches = connection.execute(f"SELECT {columns} FROM wire_matches WHERE wire_session {chosen}").fetchall()  # noqa: S608 - no values
+    connection.execute(f"DELETE FROM wire_matches WHERE wire_session {chosen}")  # noqa: S608 - no values
+    rows = [place for match in matches for place in (match[:2], match[2:4])]
+    connection.executemany("UPDATE responses SET counts = chosen WHERE file_id = ? AND n = ?", rows)
+    connection.executemany("DELETE FROM responses WHERE file_id = ? AND n = ?", [match[4:6] for match in matches])
+    return {match[6] for match in matches}
+
+
+def _match(
+    connection: sqlite3.Connection, ids: InternedIds, names: Names, wires: dict[int, _Span], before: set[int]
+) -> set[int]:
+    """Pair the requests of these sessions on the wire; return the sessions in which they count.
+
+    Args:
+        connection: The ledger.
+        ids: Its names, to insert those of new rows.
+        names: Look-ups of ids.
+        wires: The sessions on the wire, with their spans.
+        before: The sessions in which they counted before.
+    """
+    on_wire = _requests_on_wire(connection, names, wires)
+    logged = _requests_in_logs(connection, names, wires, {call.source for call in on_wire})
+    pairs = pair_calls((call for call in on_wire if call.row[_AT["requests"]]), logged)
+    made = [_made_of(pair, ids, names) for pair in pairs]
+    matches = [_match_row(pair.wire, pair.log, row, pair.matched_by) for pair, row in zip(pairs, made, strict=True)]
+    paired = {id(pair.wire) for pair in pairs}
+    by_session: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        by_session.setdefault(pair.wire.row[_AT["session_id"]], []).append(pair)
+    for call in on_wire:
+        others = by_session.get(call.row[_AT["session_id"]])
+        if others and id(call) not in paired:
+            nearest = min(others, key=lambda pair: (abs(pair.wire.end_ns - call.end_ns), pair.wire.order)).log
+            made.append(_adopted(call, nearest, ids, names))
+            matches.append(_match_row(call, None, made[-1], ""))
+    write(connection, _INSERT, made)
+    write(connection, _INSERT_MATCH, matches)
+    replaced = [place for match in matches for place in (match[1:3], match[4:6]) if place[0] is not None]
+    connection.executemany("UPDATE responses SET counts = 0 WHERE file_id = ? AND n = ?", replaced)
+    absorbed = f"UPDATE all_sessions SET absorbed = ? WHERE id {choose(connection, wires)} AND absorbed <> ?"  # noqa: S608 - no values
+    connection.execute(absorbed, (0, 0))
+    connection.executemany("UPDATE all_sessions SET absorbed = 1 WHERE id = ?", [(one,) for one in by_session])
+    sessions = {match[3] for match in matches}
+    _reduce_sums(connection, names, sessions | before)
+    return sessions | set(wires)
+
+
+_OF_SESSIONS = f"""SELECT {_COLUMNS} FROM
+    (SELECT DISTINCT file_id, session_id FROM log_sessions WHERE session_id {{chosen}}) t
+    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
+    WHERE r.counts AND r.time_ns IS NOT NULL AND r.n > {MADE}"""  # noqa: S608 - names of the schema
+
+
+def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: dict[int, _Span]) -> list[Call]:
+    chosen = choose(connection, wires)
+    sources = dict(connection.execute(f"SELECT id, on_wire_of FROM all_sessions WHERE id {chosen}"))  # noqa: S608 - no values
+    rows = connection.execute(_OF_SESSIONS.format(chosen=chosen)).fetchall()
+    return [_call(row, names, sources[row[_AT["session_id"]]], wires[row[_AT["session_id"]]][0]) for row in rows]
+
+
+def _requests_in_logs(
+    connection: sqlite3.Connection, names: Names, wires: dict[int, _Span], wanted: set[str]
+) -> list[Call]:
+    """Return the requests of agents' logs that may be those of these sessions on the wire."""
+    if not wires:
+        return []
+    first = min(start for start, _ in wires.values()) - NEAR_BY_ID_NS
+    last = max(end for _, end in wires.values()) + NEAR_BY_ID_NS
+    sources: dict[int, str] = {
+        session: source
+        for session, source in connection.execute(
+            """SELECT id, source FROM all_sessions
+            WHERE on_wire_of IS NULL AND NOT elsewhere AND start_ns <= ? AND last_ns >= ?""",
+            (last, first),
+        )
+        if "" in wanted or source in wanted
+    }
+    requests = "AND r.requests = 1 AND NOT r.summed AND r.time_ns BETWEEN ? AND ?"
+    sql = f"{_OF_SESSIONS.format(chosen=choose(connection, sources))} {requests}"
+    granularity = LABEL.index("granularity")
+    return [
+        _call(row, names, sources[row[_AT["session_id"]]], None)
+        for row in connection.execute(sql, (first, last))
+        if names.label(row[_AT["label_id"]])[granularity] == "request"
+    ]
+
+
+def _call(row: Row, names: Names, source: str, start_ns: int | None) -> Call:
+    """A request; `start_ns` is the start of its session on the wire, before which it was not sent."""
+    label = names.label(row[_AT["label_id"]])
+    end_ns, latency_ms = row[_AT["time_ns"]], row[_AT["latency_ms"]]
+    model, served = label[LABEL.index("model")], label[LABEL.index("response_model")]
+    begin_ns = end_ns
+    if start_ns is not None:
+        begin_ns = min(end_ns, max(start_ns, end_ns - int((latency_ms or 0) * 1_000_000)))
+    content = (names.session(row[_AT["session_id"]]), names.path(row[0]), label, row[_AT["requests"] :])
+    input_tokens, cache_read, cache_write, output = (row[_AT[name]] for name in _TOKENS)
+    return Call(
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        tokens=(input_tokens, cache_read, cache_write, output),
+        failed=bool(row[_AT["failed"]]),
+        response_id=row[_AT["response_id"]],
+        names=(model if served == UNKNOWN else served, model),
+        source=source,
+        order=(end_ns, repr(content)),
+        row=row,
+    )
+
+
+def _match_row(wire: Call, log: Call | None, made: Row, matched_by: str) -> Row:
+    log_file, log_n = (None, None) if log is None else log.row[:2]
+    return (
+        wire.row[_AT["session_id"]], *wire.row[:2], made[_AT["session_id"]], log_file, log_n, matched_by, *made[:2],
+    )  # fmt: skip
+
+
+def _made(row: Row, wire: Call, changes: Mapping[str, Any]) -> Row:
+    """A row that counts in a log's place, with the number that the request on the wire gives it."""
+    made = list(row)
+    number = MADE - (wire.row[0] << _N | wire.row[1] & (1 << _N) - 1)
+    own: Mapping[str, Any] = {"n": number, "family": None, "key": None, "superseded_by": None, "counts": 1, "chosen": 1}
+    for name, value in {**own, **changes}.items():
+        made[_AT[name]] = value
+    return tuple(made)
+
+
+def _made_of(pair: Pair, ids: InternedIds, names: Names) -> Row:
+    """The row made of a pair."""
+    wire, log = pair.wire.row, pair.log.row
+    changes = {}
+    if wire[_AT["latency_ms"]] is not None:
+        changes = {name: wire[_AT[name]] for name in ("latency_ms", "latency_bucket")}
+    if _weight(wire, names) > _weight(log, names):
+        label = list(names.label(log[_AT["label_id"]]))
+        at = LABEL.index("quality")
+        label[at] = names.label(wire[_AT["label_id"]])[at]
+        changes |= {name: wire[_AT[name]] for name in _WITH_TOKENS} | {"label_id": ids.label_id(tuple(label))}
+    return _made(log, pair.wire, changes)
+
+
+def _weight(row: Row, names: Names) -> tuple[int, int, int]:
+    """Of two records of a request the one of the greater weight has its tokens."""
+    quality = names.label(row[_AT["label_id"]])[LABEL.index("quality")]
+    tokens = [row[_AT[name]] for name in _TOKENS]
+    return _QUALITIES.index(quality) if quality in _QUALITIES else -1, tokens[-1], sum(tokens)
+
+
+def _adopted(call: Call, nearest: Call, ids: InternedIds, names: Names) -> Row:
+    """The row of a request that is only on the wire, in the session of a pair."""
+    label = ids.label_id(label_of(Winner(call.row, nearest.row), names))
+    place = {name: nearest.row[_AT[name]] for name in ("file_id", "session_id")}
+    return _made(call.row, call, place | {"label_id": label, "active_ms": 0, "response_id": None})
+
+
+def _reduce_sums(connection: sqlite3.Connection, names: Names, sessions: Iterable[int]) -> None:
+    """Reduce what the logs of these sessions only sum up by what is only on the wire."""
+    chosen = choose(connection, sessions)
+    sums = f"""SELECT {_COLUMNS} FROM
+        (SELECT DISTINCT file_id, session_id FROM log_sessions WHERE session_id {chosen}) t
+        JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
+        WHERE r.summed AND r.chosen AND r.time_ns IS NOT NULL AND r.n > {MADE}"""  # noqa: S608 - names of the schema
+    rows = connection.execute(sums).fetchall()
+    if not rows:
+        return
+    connection.executemany(
+        "DELETE FROM responses WHERE file_id = ? AND n = ?", [(row[0], _n_of_sum(row)) for row in rows]
+    )
+    used: dict[int, list[tuple[_Span, list[int]]]] = {}
+    for session, start, last, *tokens in connection.execute(_ONLY_ON_WIRE.format(chosen=chosen)):
+        used.setdefault(session, []).append(((start, last), tokens))
+    made: list[Row] = []
+    counting: list[tuple[bool, int, int]] = []
+    for row in sorted(rows, key=lambda row: (row[_AT["time_ns"]], repr((names.path(row[0]), row[_AT["requests"] :])))):
+        rest = _rest(row, used.get(row[_AT["session_id"]], ()))
+        is_whole = rest == [row[_AT[name]] for name in _SUMMED]
+        counting.append((is_whole, *row[:2]))
+        if not is_whole and any(rest):
+            made.append(_part_of_sum(row, rest))
+    connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", counting)
+    write(connection, _INSERT, made)
+
+
+_ONLY_ON_WIRE = f"""SELECT m.session_id, w.start_ns, w.last_ns, {", ".join(f"SUM(r.{name})" for name in _SUMMED)}
+    FROM wire_matches m JOIN all_sessions w ON w.id = m.wire_session
+    JOIN responses r ON r.file_id = m.made_file AND r.n = m.made_n
+    WHERE m.session_id {{chosen}} AND m.log_n IS NULL GROUP BY 1, m.wire_session ORDER BY 1, w.start_ns, w.session"""  # noqa: S608 - names of the schema
+
+
+def _rest(row: Row, used: Iterable[tuple[_Span, list[int]]]) -> list[int]:
+    """Return what a sum has beyond what is on the wire, whose tokens are used up."""
+    rest = [row[_AT[name]] for name in _SUMMED]
+    for (start, last), tokens in used:
+        if start - NEAR_NS <= row[_AT["time_ns"]] <= last + NEAR_NS:
+            for index, count in enumerate(rest):
+                common = min(count, tokens[index])
+                rest[index] -= common
+                tokens[index] -= common
+    return rest
+
+
+def _part_of_sum(row: Row, rest: Sequence[int]) -> Row:
+    """A row of the rest of a sum, with its share of the cost."""
+    total, left = sum(row[_AT[name]] for name in _TOKENS), sum(rest[: len(_TOKENS)])
+    made = list(row)
+    for name, value in zip(_SUMMED, rest, strict=True):
+        made[_AT[name]] = value
+    for name in _COSTS:
+        if row[_AT[name]] is not None and total:
+            made[_AT[name]] = row[_AT[name]] * left // total
+    own: Mapping[str, Any] = {
+        "n": _n_of_sum(row), "family": None, "key": None, "superseded_by": None, "counts": 1,
+    }  # fmt: skip
+    for name, value in own.items():
+        made[_AT[name]] = value
+    return tuple(made)
+
+
+def _n_of_sum(row: Row) -> int:
+    n: int = row[1]
+    return _OF_SUMS - (n & (1 << _N) - 1)
