@@ -140,7 +140,7 @@ def _find(book: ReadBook, target: str) -> tuple[int, str, str, bool]:
             raise AmbiguousSession(target, tuple(f"{row[1]}:{row[2]}" for row in found))
         for number, source, session, on_wire_of in found:
             return number, source, session, on_wire_of is not None
-    raise LogNotReadable(f"{target}: no session has this id or log; `sessionlog sessions` lists them")
+    raise LogNotReadable(f"{target}: no such file, and no session has this id; `sessionlog sessions` lists them")
 
 
 def _in(numbers: Iterable[int]) -> str:

@@ -152,7 +152,7 @@ def test_an_unknown_session_exits_3(cli, record):
     record()
     ran = cli("audit", "nowhere")
     assert (ran.code, ran.out) == (3, "")
-    assert "nowhere: no session has this id or log; `sessionlog sessions` lists them" in ran.err
+    assert "nowhere: no such file, and no session has this id; `sessionlog sessions` lists them" in ran.err
 
 
 def test_the_export_is_compared_too(cli, record, home, monkeypatch):
