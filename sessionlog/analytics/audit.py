@@ -42,7 +42,8 @@ class AuditRow:
         wire: It on the wire; None if it did not pass there.
         log: Its row in the agent's log; None if there is none.
         otel: What the agent exported of it; None if that is nothing.
-        matched_by: How wire and log were paired: `id`, `tokens`; "" for none.
+        matched_by: How wire and log were paired: `id`, `tokens`; `sum` for a sum of what is only on the wire; "" for
+            none.
         differences: What differs, in words.
         number: Its place in the report, from 1.
     """
@@ -247,7 +248,7 @@ def _rows(found: Found) -> tuple[AuditRow, ...]:
         place, matched_by = found.matches.get(wire.place, (None, ""))
         log = None if place is None else logged.pop(place, None)
         rows.append(AuditRow(wire=wire, log=log, matched_by="" if log is None else matched_by))
-    rows += [AuditRow(log=log) for log in logged.values()]
+    rows += [AuditRow(log=log, matched_by="" if log.counts or not log.summed else "sum") for log in logged.values()]
     pairs = {id(pair.wire.row[0]): pair.log.row[0] for pair in pair_calls(map(_call, rows), map(_call, found.exported))}
     paired = {id(otel) for otel in pairs.values()}
     rows = [replace(row, otel=pairs.get(id(row))) for row in rows]

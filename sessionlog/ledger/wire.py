@@ -8,9 +8,8 @@ its requests is paired with a row of that log (see `pairing`), and a row made fr
   are equal. The cost goes with the tokens.
 - A request that is only on the wire, in a session of which others are paired, belongs to the session of the pair
   nearest in time, with that one's project, branch, version and agent. So nothing is left of the wire's session, which
-  is `absorbed`. Without any pair it stays a session of its own.
-- What a log only sums up (`summed`: compactions, the part of a total beyond its responses) is reduced by what is only
-  on the wire in its session: the sum stands for the same requests.
+  is `absorbed`. Without any pair it stays a session of its own, unless a log has just the sum of its requests.
+- What a log only sums up is reduced by what is only on the wire in its session (see `wire_sums`).
 
 Pairs depend only on the rows of sessions near each other in time. After a change the wire's sessions near the changed
 ones are paired anew, and those near them; all others stay as they are. Without any session on the wire this is one
@@ -30,9 +29,9 @@ from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_c
 from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import LABEL, MADE, RESPONSE, insert
 from sessionlog.ledger.statements import choose, write
+from sessionlog.ledger.wire_sums import reduce_sums, response_rows
 
 _AT = {name: index for index, name in enumerate(RESPONSE)}
-_COLUMNS = ", ".join(f"r.{name}" for name in RESPONSE)
 _INSERT = insert("responses", RESPONSE)
 _MATCH = (
     "wire_session", "file_id", "n", "session_id", "log_file", "log_n", "matched_by", "made_file", "made_n",
@@ -43,11 +42,8 @@ _WITH_TOKENS = (
     *_TOKENS, "cache_write_1h", "reasoning", "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced",
 )  # fmt: skip
 """What comes from the row whose tokens count."""
-_SUMMED = (*_TOKENS, "cache_write_1h", "reasoning")
-_COSTS = ("recorded_nano", "cost_nano", "estimate_nano", "saved_nano")
 _QUALITIES = ("estimated", "partial", "exact")
 _N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
-_OF_SUMS = 2 * MADE << 20  # numbers of rows made of sums are below those made of pairs
 
 _Span = tuple[int, int]
 
@@ -149,15 +145,17 @@ def _match(
     """
     on_wire = _requests_on_wire(connection, names, wires)
     logged = _requests_in_logs(connection, names, wires, {call.source for call in on_wire})
-    pairs = pair_calls((call for call in on_wire if call.row[_AT["requests"]]), logged)
+    summed = [call for call in logged if call.row[_AT["summed"]]]
+    pairs = pair_calls(
+        (call for call in on_wire if call.row[_AT["requests"]]),
+        (call for call in logged if not call.row[_AT["summed"]]),
+    )
     made = [_made_of(pair, ids, names) for pair in pairs]
     matches = [_match_row(pair.wire, pair.log, row, pair.matched_by) for pair, row in zip(pairs, made, strict=True)]
+    homes = _homes(on_wire, pairs, summed, wires)
     paired = {id(pair.wire) for pair in pairs}
-    by_session: dict[int, list[Pair]] = {}
-    for pair in pairs:
-        by_session.setdefault(pair.wire.row[_AT["session_id"]], []).append(pair)
     for call in on_wire:
-        others = by_session.get(call.row[_AT["session_id"]])
+        others = homes.get(call.row[_AT["session_id"]])
         if others and id(call) not in paired:
             nearest = min(others, key=lambda pair: (abs(pair.wire.end_ns - call.end_ns), pair.wire.order)).log
             made.append(_adopted(call, nearest, ids, names))
@@ -168,29 +166,50 @@ def _match(
     connection.executemany("UPDATE responses SET counts = 0 WHERE file_id = ? AND n = ?", replaced)
     absorbed = f"UPDATE all_sessions SET absorbed = ? WHERE id {choose(connection, wires)} AND absorbed <> ?"  # noqa: S608 - no values
     connection.execute(absorbed, (0, 0))
-    connection.executemany("UPDATE all_sessions SET absorbed = 1 WHERE id = ?", [(one,) for one in by_session])
+    connection.executemany("UPDATE all_sessions SET absorbed = 1 WHERE id = ?", [(one,) for one in homes])
     sessions = {match[3] for match in matches}
-    _reduce_sums(connection, names, sessions | before)
+    reduce_sums(connection, names, sessions | before)
     return sessions | set(wires)
 
 
-_OF_SESSIONS = f"""SELECT {_COLUMNS} FROM
-    (SELECT DISTINCT file_id, session_id FROM log_sessions WHERE session_id {{chosen}}) t
-    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
-    WHERE r.counts AND r.time_ns IS NOT NULL AND r.n > {MADE}"""  # noqa: S608 - names of the schema
+def _homes(
+    on_wire: Iterable[Call], pairs: Iterable[Pair], summed: Iterable[Call], wires: Mapping[int, _Span]
+) -> dict[int, list[Pair]]:
+    """Return session on the wire → the pairs that give its other requests their session.
+
+    Of a session without any pair all requests may be those that a log sums up, as where an agent was run only to
+    compact a session. Then the sum, which has their tokens and was logged meanwhile, gives the session.
+    """
+    homes: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        homes.setdefault(pair.wire.row[_AT["session_id"]], []).append(pair)
+    alone: dict[int, list[Call]] = {}
+    for call in sorted(on_wire, key=lambda call: call.order):
+        if call.row[_AT["session_id"]] not in homes:
+            alone.setdefault(call.row[_AT["session_id"]], []).append(call)
+    free = sorted(summed, key=lambda call: call.order)
+    for session, calls in sorted(alone.items(), key=lambda one: one[1][0].order):
+        start, last = wires[session]
+        tokens = tuple(map(sum, zip(*(call.tokens for call in calls), strict=True)))
+        for number, one in enumerate(free):
+            is_meanwhile = start - NEAR_NS <= one.end_ns <= last + NEAR_NS
+            if one.tokens == tokens and any(tokens) and is_meanwhile and calls[0].source in {"", one.source}:
+                homes[session] = [Pair(calls[0], free.pop(number), "")]
+                break
+    return homes
 
 
 def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: dict[int, _Span]) -> list[Call]:
     chosen = choose(connection, wires)
     sources = dict(connection.execute(f"SELECT id, on_wire_of FROM all_sessions WHERE id {chosen}"))  # noqa: S608 - no values
-    rows = connection.execute(_OF_SESSIONS.format(chosen=chosen)).fetchall()
+    rows = response_rows(connection, wires, "r.counts")
     return [_call(row, names, sources[row[_AT["session_id"]]], wires[row[_AT["session_id"]]][0]) for row in rows]
 
 
 def _requests_in_logs(
     connection: sqlite3.Connection, names: Names, wires: dict[int, _Span], wanted: set[str]
 ) -> list[Call]:
-    """Return the requests of agents' logs that may be those of these sessions on the wire."""
+    """Return the requests of agents' logs that may be those of these sessions on the wire, and sums of such."""
     if not wires:
         return []
     first = min(start for start, _ in wires.values()) - NEAR_BY_ID_NS
@@ -204,12 +223,12 @@ def _requests_in_logs(
         )
         if "" in wanted or source in wanted
     }
-    requests = "AND r.requests = 1 AND NOT r.summed AND r.time_ns BETWEEN ? AND ?"
-    sql = f"{_OF_SESSIONS.format(chosen=choose(connection, sources))} {requests}"
+    wanted_rows = "(r.counts AND r.requests = 1 AND NOT r.summed OR r.chosen AND r.summed)"
+    rows = response_rows(connection, sources, f"{wanted_rows} AND r.time_ns BETWEEN {first} AND {last}")
     granularity = LABEL.index("granularity")
     return [
         _call(row, names, sources[row[_AT["session_id"]]], None)
-        for row in connection.execute(sql, (first, last))
+        for row in rows
         if names.label(row[_AT["label_id"]])[granularity] == "request"
     ]
 
@@ -280,71 +299,3 @@ def _adopted(call: Call, nearest: Call, ids: InternedIds, names: Names) -> Row:
     label = ids.label_id(label_of(Winner(call.row, nearest.row), names))
     place = {name: nearest.row[_AT[name]] for name in ("file_id", "session_id")}
     return _made(call.row, call, place | {"label_id": label, "active_ms": 0, "response_id": None})
-
-
-def _reduce_sums(connection: sqlite3.Connection, names: Names, sessions: Iterable[int]) -> None:
-    """Reduce what the logs of these sessions only sum up by what is only on the wire."""
-    chosen = choose(connection, sessions)
-    sums = f"""SELECT {_COLUMNS} FROM
-        (SELECT DISTINCT file_id, session_id FROM log_sessions WHERE session_id {chosen}) t
-        JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
-        WHERE r.summed AND r.chosen AND r.time_ns IS NOT NULL AND r.n > {MADE}"""  # noqa: S608 - names of the schema
-    rows = connection.execute(sums).fetchall()
-    if not rows:
-        return
-    connection.executemany(
-        "DELETE FROM responses WHERE file_id = ? AND n = ?", [(row[0], _n_of_sum(row)) for row in rows]
-    )
-    used: dict[int, list[tuple[_Span, list[int]]]] = {}
-    for session, start, last, *tokens in connection.execute(_ONLY_ON_WIRE.format(chosen=chosen)):
-        used.setdefault(session, []).append(((start, last), tokens))
-    made: list[Row] = []
-    counting: list[tuple[bool, int, int]] = []
-    for row in sorted(rows, key=lambda row: (row[_AT["time_ns"]], repr((names.path(row[0]), row[_AT["requests"] :])))):
-        rest = _rest(row, used.get(row[_AT["session_id"]], ()))
-        is_whole = rest == [row[_AT[name]] for name in _SUMMED]
-        counting.append((is_whole, *row[:2]))
-        if not is_whole and any(rest):
-            made.append(_part_of_sum(row, rest))
-    connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", counting)
-    write(connection, _INSERT, made)
-
-
-_ONLY_ON_WIRE = f"""SELECT m.session_id, w.start_ns, w.last_ns, {", ".join(f"SUM(r.{name})" for name in _SUMMED)}
-    FROM wire_matches m JOIN all_sessions w ON w.id = m.wire_session
-    JOIN responses r ON r.file_id = m.made_file AND r.n = m.made_n
-    WHERE m.session_id {{chosen}} AND m.log_n IS NULL GROUP BY 1, m.wire_session ORDER BY 1, w.start_ns, w.session"""  # noqa: S608 - names of the schema
-
-
-def _rest(row: Row, used: Iterable[tuple[_Span, list[int]]]) -> list[int]:
-    """Return what a sum has beyond what is on the wire, whose tokens are used up."""
-    rest = [row[_AT[name]] for name in _SUMMED]
-    for (start, last), tokens in used:
-        if start - NEAR_NS <= row[_AT["time_ns"]] <= last + NEAR_NS:
-            for index, count in enumerate(rest):
-                common = min(count, tokens[index])
-                rest[index] -= common
-                tokens[index] -= common
-    return rest
-
-
-def _part_of_sum(row: Row, rest: Sequence[int]) -> Row:
-    """A row of the rest of a sum, with its share of the cost."""
-    total, left = sum(row[_AT[name]] for name in _TOKENS), sum(rest[: len(_TOKENS)])
-    made = list(row)
-    for name, value in zip(_SUMMED, rest, strict=True):
-        made[_AT[name]] = value
-    for name in _COSTS:
-        if row[_AT[name]] is not None and total:
-            made[_AT[name]] = row[_AT[name]] * left // total
-    own: Mapping[str, Any] = {
-        "n": _n_of_sum(row), "family": None, "key": None, "superseded_by": None, "counts": 1,
-    }  # fmt: skip
-    for name, value in own.items():
-        made[_AT[name]] = value
-    return tuple(made)
-
-
-def _n_of_sum(row: Row) -> int:
-    n: int = row[1]
-    return _OF_SUMS - (n & (1 << _N) - 1)

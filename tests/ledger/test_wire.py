@@ -203,6 +203,18 @@ def test_what_a_log_sums_up_is_not_counted_beside_the_wire():
     assert len(totals(wire, log)) == 4
 
 
+def test_a_session_of_which_the_log_has_only_a_sum_belongs_there():
+    """An agent that is run to compact a session makes no request that has a row."""
+    wire = on_wire("w", at(2, response_id="b", input=30), at(20, response_id="c", input=400))
+    before = on_wire("v", at(5000, response_id="a"), start_ns=NOON + 5000 * SECOND, last_ns=NOON + 5009 * SECOND)
+    log = in_log("s", at(22, input=430, output=10, summed=True), at(5000, response_id="a"), last_ns=NOON + MINUTE * 90)
+    assert [row[:3] for row in totals(wire, before, log)] == [("s", 1, 30), ("s", 1, 400), ("s", 1, 10)]
+    other = in_log(
+        "s", at(22, input=431, output=10, summed=True), at(5000, response_id="a"), last_ns=NOON + MINUTE * 90
+    )
+    assert [row[:3] for row in totals(wire, other)] == [("s", 1, 431), ("s", 1, 10), ("w", 1, 30), ("w", 1, 400)]
+
+
 def test_tool_calls_on_the_wire_do_not_count_twice():
     """The agent's log has them."""
 
