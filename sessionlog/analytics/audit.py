@@ -15,7 +15,7 @@ from sessionlog.analytics.audit_requests import CLASSES, Request, find_requests
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, findings_of
-from sessionlog.errors import InvalidQuery
+from sessionlog.errors import LogNotReadable
 from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.pairing import Call, pair_calls
 
@@ -110,7 +110,7 @@ _OF_TOKENS = tuple(
     for classes in (("input",), ("cache_read",), ("cache_write",), ("input", "cache_read", "cache_write"), ("output",))
 )
 COLUMNS = (
-    _text("time", "time_ns", "time", "TIME"),
+    _text("time", "time_ns", "second", "TIME"),
     _text("model", "model", "text", "MODEL", 1, 10),
     *_OF_TOKENS,
     _text("matched_by", "matched_by", "text", "BY", 3),
@@ -211,9 +211,8 @@ def audit_session(session: str, paths: Paths = None, **options: Unpack[Options])
         options: As for `aggregate_usage`; of these only what names logs and ledger matters.
 
     Raises:
-        LogNotReadable: No session has this name.
+        LogNotReadable: No session has this name, or only the agent's own log has it: there is nothing to compare.
         AmbiguousSession: Several sessions match.
-        InvalidQuery: Only the agent's own log has the session, so there is nothing to compare.
     """
     question = Question(paths=paths, **options)
     return answer(question, lambda book: fold_audit(book, session)).limited(question.limit)
@@ -223,7 +222,7 @@ def fold_audit(book: ReadBook, session: str) -> AuditReport:
     """Query a book for the audit of a session; arguments and errors as for `audit_session`."""
     found = find_requests(book, session)
     if not (found.has_wire or found.exported):
-        raise InvalidQuery(
+        raise LogNotReadable(
             f"{found.session}: there is only the log of {found.source}, nothing to compare it with; record the agent's "
             "requests with `sessionlog run`, or export them by OTel"
         )

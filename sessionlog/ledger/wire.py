@@ -19,7 +19,7 @@ look into an empty index.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sessionlog.events.names import UNKNOWN
@@ -46,6 +46,10 @@ _QUALITIES = ("estimated", "partial", "exact")
 _N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
 
 _Span = tuple[int, int]
+"""The first and the last time of a session."""
+
+_Cluster = dict[int, _Span]
+"""Sessions on the wire near each other, with their spans."""
 
 
 def match_all(connection: sqlite3.Connection, ids: InternedIds, names: Names) -> None:
@@ -53,17 +57,19 @@ def match_all(connection: sqlite3.Connection, ids: InternedIds, names: Names) ->
     if _has_any(connection):
         connection.execute("DELETE FROM wire_matches")
         connection.execute("DELETE FROM responses WHERE n <= ?", (MADE,))
-        _match(connection, ids, names, _spans_of_all(connection), set())
+        counting = _match(connection, ids, names, _clusters(connection))
+        reduce_sums(connection, names, counting)
 
 
 def match_near(connection: sqlite3.Connection, ids: InternedIds, names: Names, changed: Iterable[int]) -> set[int]:
     """Pair again what the changed sessions may affect; return the sessions whose totals may change."""
     if not _has_any(connection):
         return set()
-    known = _spans_of_all(connection)
-    stale = _affected(connection, set(changed), known)
+    stale, clusters = _affected(connection, set(changed))
     before = _undo(connection, stale)
-    return before | stale | _match(connection, ids, names, {one: known[one] for one in stale & known.keys()}, before)
+    counting = _match(connection, ids, names, clusters)
+    reduce_sums(connection, names, before | counting)
+    return before | stale | counting
 
 
 def _has_any(connection: sqlite3.Connection) -> bool:
@@ -72,51 +78,51 @@ def _has_any(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute(f"{sessions} UNION ALL SELECT 1 FROM wire_matches LIMIT 1").fetchone())  # noqa: S608 - no values
 
 
-def _spans_of_all(connection: sqlite3.Connection) -> dict[int, _Span]:
-    """Return the sessions on the wire that have times."""
-    sql = """SELECT id, start_ns, last_ns FROM all_sessions
-        WHERE on_wire_of IS NOT NULL AND start_ns IS NOT NULL AND last_ns IS NOT NULL"""
-    return {session: (start, last) for session, start, last in connection.execute(sql)}
+def _clusters(connection: sqlite3.Connection) -> list[_Cluster]:
+    """Return the sessions on the wire that have times, those together of which requests may compete for a pair."""
+    rows = connection.execute(
+        """SELECT start_ns, last_ns, id FROM all_sessions
+        WHERE on_wire_of IS NOT NULL AND start_ns IS NOT NULL AND last_ns IS NOT NULL ORDER BY 1"""
+    )
+    clusters: list[_Cluster] = []
+    end: int | None = None
+    for start, last, session in rows:
+        if end is None or start > end + 2 * NEAR_BY_ID_NS:
+            clusters.append({})
+            end = None
+        clusters[-1][session] = (start, last)
+        end = last if end is None else max(end, last)
+    return clusters
 
 
-def _affected(connection: sqlite3.Connection, changed: set[int], known: dict[int, _Span]) -> set[int]:
-    """Return the sessions on the wire to be paired again: those near changed sessions, and those near these."""
-    matched = f"SELECT DISTINCT session_id FROM wire_matches WHERE wire_session {choose(connection, changed)}"  # noqa: S608 - no values
-    changed = changed | {session for (session,) in connection.execute(matched)}
+def _affected(connection: sqlite3.Connection, changed: set[int]) -> tuple[set[int], list[_Cluster]]:
+    """Return the sessions on the wire whose pairs changed sessions may affect, and those of them that are left."""
+    sql = f"SELECT DISTINCT session_id FROM wire_matches WHERE wire_session {choose(connection, changed)}"  # noqa: S608 - no values
+    changed = changed | {session for (session,) in connection.execute(sql)}
     chosen = choose(connection, changed)
-    spans = [
-        span
-        for span in connection.execute(f"SELECT start_ns, last_ns FROM all_sessions WHERE id {chosen}")  # noqa: S608 - no values
-        if None not in span
-    ]
     sql = f"SELECT DISTINCT wire_session FROM wire_matches WHERE session_id {chosen} OR wire_session {chosen}"  # noqa: S608 - no values
-    stale = {session for (session,) in connection.execute(sql)} | (changed & known.keys())
-    spans += [known[session] for session in stale & known.keys()]
-    while True:
-        more = {session for session in near_spans(known, spans) if session not in stale}
-        if not more:
-            return stale
-        stale |= more
-        spans = [known[session] for session in more]
+    stale = {session for (session,) in connection.execute(sql)}
+    sql = f"SELECT start_ns, last_ns FROM all_sessions WHERE id {chosen} AND start_ns <= last_ns"  # noqa: S608 - no values
+    spans = connection.execute(sql).fetchall()
+    clusters = [
+        cluster
+        for cluster in _clusters(connection)
+        if stale & cluster.keys() or changed & cluster.keys() or _is_near(cluster, spans)
+    ]
+    return stale.union(*clusters), clusters
 
 
-def near_spans(known: dict[int, _Span], spans: Sequence[_Span]) -> set[int]:
-    """Return the sessions of which a request may be paired with, or compete for, one within these spans."""
-    margin = 2 * NEAR_BY_ID_NS
-    merged: list[list[int]] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1] + margin:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    found = set()
-    place = 0
-    for session, (start, end) in sorted(known.items(), key=lambda one: one[1]):
-        while place < len(merged) and merged[place][1] + margin < start:
-            place += 1
-        if place < len(merged) and merged[place][0] - margin <= end:
-            found.add(session)
-    return found
+def _is_inside(call: Call, wires: _Cluster) -> bool:
+    """Whether a request on the wire was answered in the time of its session: else a clock has jumped."""
+    start, last = wires[call.row[_AT["session_id"]]]
+    return start <= call.end_ns <= last
+
+
+def _is_near(cluster: _Cluster, spans: Iterable[_Span]) -> bool:
+    """Whether a request of a cluster may be paired with a row within any of these spans."""
+    first = min(start for start, _ in cluster.values()) - NEAR_BY_ID_NS
+    last = max(end for _, end in cluster.values()) + NEAR_BY_ID_NS
+    return any(start <= last and end >= first for start, end in spans)
 
 
 def _undo(connection: sqlite3.Connection, stale: Iterable[int]) -> set[int]:
@@ -131,23 +137,17 @@ def _undo(connection: sqlite3.Connection, stale: Iterable[int]) -> set[int]:
     return {match[6] for match in matches}
 
 
-def _match(
-    connection: sqlite3.Connection, ids: InternedIds, names: Names, wires: dict[int, _Span], before: set[int]
-) -> set[int]:
-    """Pair the requests of these sessions on the wire; return the sessions in which they count.
+def _match(connection: sqlite3.Connection, ids: InternedIds, names: Names, clusters: Iterable[_Cluster]) -> set[int]:
+    """Pair the requests of these sessions on the wire; return the sessions in which they count."""
+    return set().union(*(_match_cluster(connection, ids, names, cluster) for cluster in clusters))
 
-    Args:
-        connection: The ledger.
-        ids: Its names, to insert those of new rows.
-        names: Look-ups of ids.
-        wires: The sessions on the wire, with their spans.
-        before: The sessions in which they counted before.
-    """
+
+def _match_cluster(connection: sqlite3.Connection, ids: InternedIds, names: Names, wires: _Cluster) -> set[int]:
     on_wire = _requests_on_wire(connection, names, wires)
     logged = _requests_in_logs(connection, names, wires, {call.source for call in on_wire})
     summed = [call for call in logged if call.row[_AT["summed"]]]
     pairs = pair_calls(
-        (call for call in on_wire if call.row[_AT["requests"]]),
+        (call for call in on_wire if call.row[_AT["requests"]] and _is_inside(call, wires)),
         (call for call in logged if not call.row[_AT["summed"]]),
     )
     made = [_made_of(pair, ids, names) for pair in pairs]
@@ -167,13 +167,11 @@ def _match(
     absorbed = f"UPDATE all_sessions SET absorbed = ? WHERE id {choose(connection, wires)} AND absorbed <> ?"  # noqa: S608 - no values
     connection.execute(absorbed, (0, 0))
     connection.executemany("UPDATE all_sessions SET absorbed = 1 WHERE id = ?", [(one,) for one in homes])
-    sessions = {match[3] for match in matches}
-    reduce_sums(connection, names, sessions | before)
-    return sessions | set(wires)
+    return {match[3] for match in matches}.union(wires)
 
 
 def _homes(
-    on_wire: Iterable[Call], pairs: Iterable[Pair], summed: Iterable[Call], wires: Mapping[int, _Span]
+    on_wire: Iterable[Call], pairs: Iterable[Pair], summed: Iterable[Call], wires: _Cluster
 ) -> dict[int, list[Pair]]:
     """Return session on the wire → the pairs that give its other requests their session.
 
@@ -199,16 +197,14 @@ def _homes(
     return homes
 
 
-def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: dict[int, _Span]) -> list[Call]:
+def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: _Cluster) -> list[Call]:
     chosen = choose(connection, wires)
     sources = dict(connection.execute(f"SELECT id, on_wire_of FROM all_sessions WHERE id {chosen}"))  # noqa: S608 - no values
     rows = response_rows(connection, wires, "r.counts")
     return [_call(row, names, sources[row[_AT["session_id"]]], wires[row[_AT["session_id"]]][0]) for row in rows]
 
 
-def _requests_in_logs(
-    connection: sqlite3.Connection, names: Names, wires: dict[int, _Span], wanted: set[str]
-) -> list[Call]:
+def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Cluster, wanted: set[str]) -> list[Call]:
     """Return the requests of agents' logs that may be those of these sessions on the wire, and sums of such."""
     if not wires:
         return []

@@ -1,4 +1,4 @@
-"""`sessionlog audit`: exit code 1 for what differs, 0 for nothing, 2 where there is nothing to compare, 3 for no session."""
+"""`sessionlog audit`: exit code 1 for what differs, 0 for nothing, 3 for no session or nothing to compare."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -111,6 +111,7 @@ def test_counts_that_differ_are_named(cli, record):
     record(passed(5, "msg_a", 10, 120), passed(10, "msg_b", 20, 50))
     ran = cli("audit", AGENTS, "--tz", "UTC")
     assert ran.code == 1
+    assert "20 Nov 12:00:05" in ran.out
     assert "id  output 120 ≠ 98" in ran.out
 
 
@@ -143,7 +144,7 @@ def test_there_must_be_something_to_compare(cli, record):
     """A session that did not pass on the wire names the next step."""
     record()
     ran = cli("audit", "7d3c")
-    assert (ran.code, ran.out) == (2, "")
+    assert (ran.code, ran.out) == (3, "")
     assert "`sessionlog run`" in ran.err
 
 
