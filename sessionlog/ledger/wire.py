@@ -225,7 +225,7 @@ def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Clus
     return [
         _call(row, names, sources[row[_AT["session_id"]]], None)
         for row in rows
-        if names.label(row[_AT["label_id"]])[granularity] == "request"
+        if row[_AT["summed"]] or names.label(row[_AT["label_id"]])[granularity] == "request"
     ]
 
 

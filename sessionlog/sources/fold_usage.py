@@ -627,7 +627,7 @@ class UsageFold:
                 quality=step.quality,
                 key=f"{session.place}{session.id}:{self._thread_id}:total:{step.scope}:{name}",
                 superseded_by=step.superseded_by,
-                summed=not is_session and not failed,
+                summed=not failed,
                 project=session.folder,
                 branch=session.branch,
                 version=session.version,

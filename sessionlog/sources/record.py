@@ -68,7 +68,7 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
         service_tier: The same of its tier, such as `flex`, `priority` or `batch`.
         response_id: The provider's own id of the response, by which logs of different programs agree on it; "" if the
             log has none.
-        summed: It stands for requests of which the log has no rows: the part of a logged sum beyond the other records.
+        summed: It stands for requests of which the log has no rows: a logged sum, or its part beyond other records.
     """
 
     time_ns: int | None

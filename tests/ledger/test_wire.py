@@ -215,6 +215,13 @@ def test_a_session_of_which_the_log_has_only_a_sum_belongs_there():
     assert [row[:3] for row in totals(wire, other)] == [("s", 1, 431), ("s", 1, 10), ("w", 1, 30), ("w", 1, 400)]
 
 
+def test_a_log_of_totals_alone_gives_the_session():
+    """Where the log has one sum for all requests, these are the wire's, and the session is the log's."""
+    wire = on_wire("w", at(2, response_id="b", input=30), at(20, response_id="c", input=400))
+    log = in_log("s", at(21, input=430, output=10, summed=True, granularity="session"))
+    assert [row[:3] for row in totals(wire, log)] == [("s", 1, 30), ("s", 1, 400)]
+
+
 def test_tool_calls_on_the_wire_do_not_count_twice():
     """The agent's log has them."""
 
