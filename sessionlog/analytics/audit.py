@@ -193,6 +193,7 @@ class AuditReport(Report):
         models = Counter(row.model for row in missing).most_common()
         named = ", ".join(f"{count} of {model}" for model, count in models[:_NAMED])
         named += f" and {len(models) - _NAMED} models more" if len(models) > _NAMED else ""
+        named += "; it has a sum of them" if any(row.matched_by == "sum" for row in self.rows) else ""
         return f"the log of {self.source} leaves out {len(missing)} of {counted(len(wire), 'request')}: {named}"
 
     def footnotes(self) -> Iterator[str]:

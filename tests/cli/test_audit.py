@@ -59,10 +59,10 @@ def record(home):
         question = row(0, type="user", message={"role": "user", "content": "do it"})
         rows = [question, answer(4, "msg_a", 10, 98), answer(9, "msg_b", 20, 50)]
         if compacted:
+            rows[:0] = [row(0, type="api-request", params={"model": SONNET})]
+            after = {"inputTokens": 430, "outputTokens": 208, "cacheReadInputTokens": 15_000}
             rows += [row(31, type="system", subtype="compact_boundary", compactMetadata={"preTokens": 5000})]
-            sums = {"inputTokens": 430, "outputTokens": 213, "cacheReadInputTokens": 15_000}
-            rows += [row(32, type="cost-state", modelUsage={SONNET: sums})]
-            rows[:0] = [row(0, type="cost-state", modelUsage={})]
+            rows += [row(32, type="cost-state", modelUsage={SONNET: after})]
         log = home / f".claude/projects/-w/{AGENTS}.jsonl"
         write(log, rows)
         start = {"v": 1, "wire": of, "provider": "anthropic"}
@@ -95,7 +95,7 @@ def test_it_names_exactly_what_the_agent_does_not_log(cli, record):
         ("2026-11-20T12:00:30.000000Z", SONNET, ["only on the wire"]),
     ]
     summary = "the log of claude-code leaves out 2 of 4 requests: "
-    assert ran.json["conclusion"] == f"{summary}1 of {HAIKU}, 1 of {SONNET}"
+    assert ran.json["conclusion"] == f"{summary}1 of {HAIKU}, 1 of {SONNET}; it has a sum of them"
 
 
 def test_its_session_counts_them_once(cli, record):
