@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     Unit = Literal[
         "count", "bytes", "usd", "whole_usd", "list_usd", "price", "amount", "percent", "ms", "seconds", "days",
-        "ratio", "share", "rate", "text", "texts", "sentences", "objects", "time", "day", "flag",
+        "ratio", "share", "rate", "text", "texts", "sentences", "objects", "time", "second", "day", "flag",
     ]  # fmt: skip
     """Unit of a column's values: `usd` has the marks of its row's cost, `whole_usd` only that of an estimate,
     `list_usd` and `price` have none; `amount` is in its row's `unit`, `ms` is a time span, `ratio` and `share` of 1,
-    `rate` per second, `time` and `day` are in UTC nanoseconds."""
+    `rate` per second, `time`, `second` (shown with seconds) and `day` are in UTC nanoseconds."""
 
 
 class Column:
@@ -90,7 +90,7 @@ class Column:
     def data(self, row: Any) -> Any:
         """Return its JSON value."""
         value = self.value(row)
-        if self.unit in ("time", "day") and value is not None:
+        if self.unit in ("time", "second", "day") and value is not None:
             from sessionlog.events.times import format_time
 
             return format_time(value)

@@ -33,6 +33,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "replay": "Show a session as a conversation.",
         "diff": "Compare two sessions, from where they part.",
         "context": "Show what fills the context window, and what repeats.",
+        "audit": "Compare an agent's log with what passed on the wire.",
     },
     "Logs, ledger and archive": {
         "sources": "List the agents whose logs are found here.",

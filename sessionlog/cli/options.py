@@ -225,6 +225,14 @@ DIFF = (
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 
+AUDIT = (
+    Option(
+        "", "session", "text", "A log, or an id, or the beginning or end of one: the agent's or the wire's.",
+        "SESSION|PATH", required=True,
+    ),
+    *FORMATS, WIDE, TZ, NOW, LEDGER, NO_LEDGER, JOBS,
+)  # fmt: skip
+
 _OTHER_LEDGER = Option("--ledger", "ledger", "text", "This ledger instead of the usual one.", "FILE")
 
 ROUTING_QUALITY = (
@@ -330,7 +338,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "sources": SOURCES,
-    "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "watch": WATCH,
+    "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
+    "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "ledger": LEDGER_SHOW,
     "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,

@@ -12,7 +12,9 @@ from sessionlog.hashes import blake2b
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.schema import CALL, LABEL, LIMIT, NAME, RESPONSE
 
-_DERIVED = {"file_id", "session_id", "label_id", "name_id", "counts", "cost_nano", "estimate_nano", "saved_nano"}
+_DERIVED = {
+    "file_id", "session_id", "label_id", "name_id", "counts", "chosen", "cost_nano", "estimate_nano", "saved_nano",
+}  # fmt: skip
 
 
 def _columns(alias: str, names: tuple[str, ...]) -> str:

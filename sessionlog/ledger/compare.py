@@ -228,6 +228,7 @@ _DERIVED = (
     ("sessions", 1, f"SELECT {', '.join(SESSION)} FROM all_sessions"),  # noqa: S608 - names of the schema
     ("quarter_hours", 3, "SELECT * FROM quarter_hours"),
     ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts"),
+    ("wire", 3, "SELECT wire_session, file_id, n, * FROM wire_matches"),
     ("costs", 3, f"SELECT session_id, file_id, n, cost_nano, estimate_nano, saved_nano FROM {_GONE}"),  # noqa: S608 - names of the schema
     ("calls", 3, "SELECT session_id, file_id, n, counts FROM calls WHERE NOT counts"),
 )

@@ -131,7 +131,7 @@ def merged_row(winner: Winner, label_id: int) -> Row:
         row[index] = place[index]
     row[_LABEL] = label_id
     row[_AT["n"]] = -1 - place[_AT["n"]]
-    row[_AT["counts"]] = 1
+    row[_AT["counts"]] = row[_AT["chosen"]] = 1
     return tuple(row)
 
 

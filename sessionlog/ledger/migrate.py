@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import RESUMES, VERSION, VIEWS
+from sessionlog.ledger.schema import RESUMES, VERSION, VIEWS, WIRE
 from sessionlog.ledger.trust import is_older, version_of
 
 TYPE_CHECKING = False
@@ -27,7 +27,6 @@ _FROM_1 = (
     "ALTER TABLE files ADD COLUMN checksum TEXT NOT NULL DEFAULT ''",
     "DROP TABLE resumes",  # logs that have grown are read again
     RESUMES,
-    *VIEWS,
     "DELETE FROM meta WHERE name IN ('surroundings', 'commit')",
     "INSERT OR REPLACE INTO meta VALUES ('unreconciled', 'yes')",
 )
@@ -40,6 +39,18 @@ _FROM_3 = (
     "ALTER TABLE quarter_hours ADD COLUMN saved_nano INTEGER",
     "UPDATE meta SET value = '' WHERE name = 'prices'",  # so everything is priced again
 )
+_FROM_4 = (
+    *(f"DROP VIEW IF EXISTS {view}" for view in ("records", "tools", "sessions")),
+    "ALTER TABLE all_sessions ADD COLUMN on_wire_of TEXT",
+    "ALTER TABLE all_sessions ADD COLUMN absorbed INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE responses ADD COLUMN response_id INTEGER",
+    "ALTER TABLE responses ADD COLUMN summed INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE responses ADD COLUMN chosen INTEGER NOT NULL DEFAULT 1",
+    "UPDATE responses SET chosen = 0 WHERE NOT counts",
+    "UPDATE files SET checksum = ''",  # these columns are part of it
+    *WIRE,
+    *VIEWS,
+)
 
 
 def migrate(connection: sqlite3.Connection) -> bool:
@@ -49,7 +60,7 @@ def migrate(connection: sqlite3.Connection) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # another process may have migrated it meanwhile
-        for older_than, statements in ((2, _FROM_1), (3, _FROM_2), (4, _FROM_3)):
+        for older_than, statements in ((2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4)):
             for statement in statements if version < older_than else ():
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -1,7 +1,8 @@
 """Reconcile: after logs were inserted or dropped, decide again which of the affected rows count.
 
-Sessions first (copies depend on which sessions are known), then copies of responses and of tool calls, then the totals
-per quarter hour, which sum what counts. All results depend only on the rows of logs, so this can be repeated any time.
+Sessions first (copies depend on which sessions are known), then copies of responses and of tool calls, then requests on
+the wire (see `wire`), then the totals per quarter hour, which sum what counts. All results depend only on the rows of
+logs, so this can be repeated any time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from sessionlog.ledger.quarter_hours import fill_totals
 from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RESPONSE, SESSION, insert
 from sessionlog.ledger.sessions import session_row
-from sessionlog.ledger.storable import within_64_bits
+from sessionlog.ledger.statements import choose, write
+from sessionlog.ledger.wire import match_all, match_near
 
 _BATCH = 2048  # rows that are in memory at once
 _INSERT_SESSION = insert("all_sessions", SESSION)
@@ -34,8 +36,8 @@ _INSERT_RESPONSE = insert("responses", RESPONSE)
 _INSERT_CALL = insert("calls", CALL)
 _RESPONSE = ", ".join(f"r.{name}" for name in RESPONSE)
 _CALL = ", ".join(f"c.{name}" for name in CALL)
-_FAMILY, _KEY, _SESSION, _COUNTS, _SUPERSEDED_BY = (
-    RESPONSE.index(name) for name in ("family", "key", "session_id", "counts", "superseded_by")
+_FAMILY, _KEY, _SESSION, _CHOSEN, _SUPERSEDED_BY = (
+    RESPONSE.index(name) for name in ("family", "key", "session_id", "chosen", "superseded_by")
 )
 _CALL_KEY, _CALL_COUNTS, _CALL_SUPERSEDED_BY = (CALL.index(name) for name in ("key", "counts", "superseded_by"))
 
@@ -75,6 +77,10 @@ def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched
     elsewhere = {row[0] for row in connection.execute(f"SELECT id FROM files WHERE missing = {ELSEWHERE}")}  # noqa: S608 - a number
     moved = _reconcile_responses(connection, ids, names, touched, known, elsewhere)
     _reconcile_calls(connection, names, touched, known, elsewhere)
+    if touched.whole:
+        match_all(connection, ids, names)
+    else:
+        moved |= match_near(connection, ids, names, touched.sessions | moved)
     fill_totals(connection, None if touched.whole else touched.sessions | moved)
     for index in INDEXES:
         connection.execute(index)
@@ -82,9 +88,10 @@ def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched
 
 _ELSEWHERE = f"(SELECT id FROM files WHERE missing = {ELSEWHERE})"  # noqa: S608 - a number
 _COUNT_ALONE = (
-    f"UPDATE responses SET counts = 0 WHERE counts AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
+    f"UPDATE responses SET chosen = 0 WHERE chosen AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
     f"UPDATE calls SET counts = 0 WHERE counts AND file_id IN {_ELSEWHERE}",  # noqa: S608 - as above
-    f"UPDATE responses SET counts = 1 WHERE NOT counts AND family IS NULL AND file_id NOT IN {_ELSEWHERE}",  # noqa: S608 - as above
+    f"UPDATE responses SET chosen = 1 WHERE NOT chosen AND family IS NULL AND file_id NOT IN {_ELSEWHERE}",  # noqa: S608 - as above
+    "UPDATE responses SET counts = chosen WHERE counts <> chosen",
 )
 """Counts that do not depend on copies: rows of a log elsewhere do not count, responses without a family do."""
 
@@ -97,17 +104,8 @@ def _has_superseded(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _known(connection: sqlite3.Connection) -> frozenset[str]:
-    return frozenset(f"{source}:{name}" for source, name in connection.execute("SELECT source, session FROM sessions"))
-
-
-def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
-    """Return a condition `IN (…)` on these ids, `IS NOT NULL` for all; it is valid until the next call."""
-    if ids is None:
-        return "IS NOT NULL"
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY)")
-    connection.execute("DELETE FROM temp.chosen")
-    connection.executemany("INSERT INTO temp.chosen VALUES (?)", ((number,) for number in sorted(ids)))
-    return "IN (SELECT id FROM temp.chosen)"
+    sql = "SELECT source, session FROM all_sessions WHERE NOT elsewhere"
+    return frozenset(f"{source}:{name}" for source, name in connection.execute(sql))
 
 
 def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> bool:
@@ -133,7 +131,7 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
 
 
 _TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HAVING COUNT(*) > 1
-    UNION SELECT {key} FROM {table} WHERE {key} {chosen} AND (superseded_by IS NOT NULL OR NOT counts)"""
+    UNION SELECT {key} FROM {table} WHERE {key} {chosen} AND (superseded_by IS NOT NULL OR NOT {flag})"""
 """Keys to decide on: those with several copies, and single ones that do not count, or may be superseded."""
 
 
@@ -148,10 +146,9 @@ def _reconcile_responses(
     """Decide which copies count; return the sessions whose totals may change."""
     chosen = choose(connection, None if touched.whole else touched.families)
     connection.execute(f"DELETE FROM responses WHERE n < 0 AND family {chosen}")  # noqa: S608 - no values
+    to_decide = _TO_DECIDE.format(key="family", table="responses", chosen=chosen, flag="chosen")
     copies = connection.execute(
-        f"""SELECT {_RESPONSE} FROM responses r
-            WHERE r.family IN ({_TO_DECIDE.format(key="family", table="responses", chosen=chosen)})
-            ORDER BY r.family, r.key"""  # noqa: S608 - no values
+        f"SELECT {_RESPONSE} FROM responses r WHERE r.family IN ({to_decide}) ORDER BY r.family, r.key"  # noqa: S608 - no values
     )
     flags: list[Row] = []
     derived: list[Row] = []
@@ -164,8 +161,8 @@ def _reconcile_responses(
             else:
                 derived.append(merged_row(winner, ids.label_id(label_of(winner, names))))
         moved.update(row[_SESSION] for row in group)
-        flags += [(row[:2] in kept, *row[:2]) for row in group if bool(row[_COUNTS]) != (row[:2] in kept)]
-    connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", flags)
+        flags += [(row[:2] in kept, *row[:2]) for row in group if bool(row[_CHOSEN]) != (row[:2] in kept)]
+    connection.executemany("UPDATE responses SET counts = ?1, chosen = ?1 WHERE file_id = ?2 AND n = ?3", flags)
     write(connection, _INSERT_RESPONSE, derived)
     return moved
 
@@ -179,10 +176,8 @@ def _reconcile_calls(
 ) -> None:
     """Decide which copies of tool calls count."""
     chosen = choose(connection, None if touched.whole else touched.calls)
-    copies = connection.execute(
-        f"""SELECT {_CALL} FROM calls c
-            WHERE c.key IN ({_TO_DECIDE.format(key="key", table="calls", chosen=chosen)}) ORDER BY c.key"""  # noqa: S608 - no values
-    )
+    to_decide = _TO_DECIDE.format(key="key", table="calls", chosen=chosen, flag="counts")
+    copies = connection.execute(f"SELECT {_CALL} FROM calls c WHERE c.key IN ({to_decide}) ORDER BY c.key")  # noqa: S608 - no values
     flags: list[Row] = []
     for _, group in by_column(copies, _CALL_KEY):
         here = [row for row in group if row[0] not in elsewhere]
@@ -258,11 +253,3 @@ def _by_rank(copies: Sequence[Row]) -> Iterable[list[Row]]:
 
 def _forget(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
     connection.executemany(f"DELETE FROM {table} WHERE file_id = ? AND n = ?", [row[:2] for row in rows])  # noqa: S608 - names of the schema
-
-
-def write(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
-    """Run a statement for many rows; numbers beyond 64 bits are clamped."""
-    try:
-        connection.executemany(statement, rows)
-    except OverflowError:  # rare, so numbers are checked only then; rows already inserted are replaced
-        connection.executemany(statement, [within_64_bits(row) for row in rows])

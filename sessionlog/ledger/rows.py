@@ -29,6 +29,7 @@ from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, Record, Scan
 
 Row = tuple[Any, ...]
 
+_ANY_SOURCE = blake2b(digest_size=8)
 _WIDTH = math.log(1.02)
 _BATCH = 8192  # rows of a large log that are in memory at once
 
@@ -209,6 +210,7 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
             r.failed, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
             usage.reasoning, r.cost_nano, cost, estimate, saved, r.priced, latency,
             None if latency is None or r.failed else bucket_of(latency), r.active_ms,
+            hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, r.summed, 1,
         ))  # fmt: skip
     return rows
 

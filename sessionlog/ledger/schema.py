@@ -4,7 +4,10 @@ The rows of every log are kept, whether they count or not, so that a log can be 
 forgotten without reading others: `responses` and `calls` hold all copies, `counts` marks those that count, and the
 views `records` and `tools` show these. `quarter_hours` are totals of records per session, label and quarter hour; they
 are derived, as `all_sessions` is from the facts in `log_sessions`. A session is `elsewhere` if all its logs are outside
-the places that are searched now: its rows do not count, and the view `sessions` leaves it out. `variables`, `folders`
+the places that are searched now: its rows do not count, and the view `sessions` leaves it out. `chosen` marks what
+counts of copies; it counts unless a request on the wire is the same one (see `wire`): then a row made from both does,
+with an `n` below `MADE`, `wire_matches` has the pair, and a session of which the wire's log has given all to agents'
+sessions is `absorbed`, and not in `sessions` either. `variables`, `folders`
 and `listings` are the snapshot of the last sync (see `freshness`). `reservations` belong to budgets, not to logs.
 
 Money is in nano-dollars, time in nanoseconds since 1970 UTC. `cost_nano` is the cost as recorded in the log,
@@ -16,7 +19,7 @@ letter per request: the letter's code minus `LETTER` is the bucket of its latenc
 
 from __future__ import annotations
 
-VERSION = 4
+VERSION = 5
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -27,6 +30,9 @@ QUARTER_NS = 900 * 1_000_000_000
 
 LETTER = 4096
 
+MADE = -(1 << 40)
+"""Rows of `responses` that are made of a request on the wire have an `n` below this, merged copies one above it."""
+
 HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 """Values of `files.missing`: the log exists; was deleted; is outside the places searched now; cannot be read."""
 
@@ -35,9 +41,30 @@ RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NUL
 VIEWS = (
     "CREATE VIEW records AS SELECT * FROM responses WHERE counts",
     """CREATE VIEW tools AS SELECT c.*, n.tool, n.server, n.agent, n.project
-    FROM calls c JOIN names n ON n.id = c.name_id WHERE c.counts""",
-    "CREATE VIEW sessions AS SELECT * FROM all_sessions WHERE NOT elsewhere",
+    FROM calls c JOIN names n ON n.id = c.name_id
+    WHERE c.counts AND c.session_id NOT IN (SELECT id FROM all_sessions WHERE absorbed)""",
+    "CREATE VIEW sessions AS SELECT * FROM all_sessions WHERE NOT elsewhere AND NOT absorbed",
 )
+
+WIRE = (
+    """CREATE TABLE wire_matches (
+        wire_session INTEGER NOT NULL,
+        file_id INTEGER NOT NULL,
+        n INTEGER NOT NULL,
+        session_id INTEGER NOT NULL,
+        log_file INTEGER,
+        log_n INTEGER,
+        matched_by TEXT NOT NULL,
+        made_file INTEGER NOT NULL,
+        made_n INTEGER NOT NULL,
+        PRIMARY KEY (wire_session, file_id, n)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX wire_matches_by_session ON wire_matches(session_id)",
+    "CREATE INDEX sessions_on_wire ON all_sessions(start_ns, last_ns) WHERE on_wire_of IS NOT NULL",
+    "CREATE INDEX sessions_absorbed ON all_sessions(id) WHERE absorbed",
+)
+"""A request on the wire (`file_id`, `n`), the session in which it counts, its row in the agent's log (NULL: it is only
+on the wire), and the row that counts."""
 
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -105,6 +132,8 @@ CREATE TABLE all_sessions (
     counted INTEGER NOT NULL,
     archived INTEGER NOT NULL,
     elsewhere INTEGER NOT NULL DEFAULT 0,
+    on_wire_of TEXT,
+    absorbed INTEGER NOT NULL DEFAULT 0,
     UNIQUE (source, session, place)
 ) STRICT;
 
@@ -150,6 +179,9 @@ CREATE TABLE responses (
     latency_ms REAL,
     latency_bucket INTEGER,
     active_ms INTEGER NOT NULL,
+    response_id INTEGER,
+    summed INTEGER NOT NULL DEFAULT 0,
+    chosen INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (file_id, n)
 ) STRICT, WITHOUT ROWID;
 
@@ -224,7 +256,7 @@ CREATE TABLE reservations (
     after_ns INTEGER NOT NULL
 ) STRICT;
 
-{"; ".join(VIEWS)};
+{"; ".join((*VIEWS, *WIRE))};
 """
 
 COPY_INDEXES = (
@@ -245,7 +277,7 @@ INDEXES = (
 SESSION = (
     "id", "source", "session", "place", "path", "parent", "part", "start_ns", "last_ns", "end_status", "project",
     "harness", "route", "duration_ms", "prompt", "error", "metadata", "turns", "last_turn_ns", "counted",
-    "archived", "elsewhere",
+    "archived", "elsewhere", "on_wire_of", "absorbed",
 )  # fmt: skip
 LABEL = (
     "provider", "model", "response_model", "project", "branch", "version", "agent", "granularity", "quality", "speed",
@@ -256,6 +288,7 @@ RESPONSE = (
     "file_id", "n", "session_id", "label_id", "family", "key", "copy_rank", "superseded_by", "counts", "time_ns",
     "requests", "failed", "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning",
     "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced", "latency_ms", "latency_bucket", "active_ms",
+    "response_id", "summed", "chosen",
 )  # fmt: skip
 CALL = (
     "file_id", "n", "session_id", "name_id", "key", "superseded_by", "counts", "time_ns", "finished", "failed",

@@ -38,6 +38,7 @@ def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewh
     values = {name: getattr(whole, name) for name in _FIELDS} | {
         "id": session_id, "session": whole.session_id, "end_status": whole.status,
         "metadata": metadata_text(whole.metadata), "archived": archived, "elsewhere": elsewhere,
+        "absorbed": False,
     }  # fmt: skip
     return tuple(storable(value) if isinstance(value, str) else value for value in map(values.__getitem__, SESSION))
 

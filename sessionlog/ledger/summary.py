@@ -90,7 +90,7 @@ def _summary(path: str, connection: sqlite3.Connection) -> Summary:
     meta = dict(ask("SELECT name, value FROM meta"))
     [(version,)] = ask("PRAGMA user_version")
     [(oldest, newest)] = ask("SELECT MIN(first_ns), MAX(last_ns) FROM quarter_hours")
-    [(calls,)] = ask("SELECT COUNT(*) FROM calls WHERE counts")
+    [(calls,)] = ask("SELECT COUNT(*) FROM tools")
     synced = str(meta.get("synced", ""))
     return Summary(
         path=path,

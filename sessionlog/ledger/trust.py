@@ -19,7 +19,7 @@ _BESIDE = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database; it would write through a link there."""
 
 _VIEWS = {sql.split(" ", 3)[2]: sql for sql in VIEWS}
-_OLD_VIEWS = {"records": "", "tools": ""}  # of version 1: they are dropped before any query uses them
+_OLD_VIEWS = dict.fromkeys(_VIEWS, "")  # of older versions: they are dropped before any query uses them
 
 
 def file_flaw(path: str) -> str | None:
@@ -71,7 +71,7 @@ def kind_flaw(connection: sqlite3.Connection, path: str) -> str | None:
 
 def foreign_code(connection: sqlite3.Connection) -> str | None:
     """Return the first trigger or view that is not sessionlog's and could run with its statements; None for none."""
-    views = _OLD_VIEWS if version_of(connection) == 1 else _VIEWS
+    views = _OLD_VIEWS if is_older(connection) else _VIEWS
     found = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
     for kind, name, sql in found:
         known = views.get(name)

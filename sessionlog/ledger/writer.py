@@ -13,9 +13,10 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.hashes import hash_name
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.interned_ids import InternedIds
-from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile, write
+from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
 from sessionlog.ledger.rows import LogRows, Row
 from sessionlog.ledger.schema import CALL, LIMIT, RESPONSE, insert
+from sessionlog.ledger.statements import write
 from sessionlog.ledger.storable import storable
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit
@@ -140,7 +141,9 @@ class Writer:
         """Set whether the rows of a log count: they do not while it is `ELSEWHERE`."""
         self._touch_copies(file_id)
         self._touched.has_moved = True
-        self._connection.execute("UPDATE responses SET counts = ? WHERE file_id = ? AND n >= 0", (counts, file_id))
+        self._connection.execute(
+            "UPDATE responses SET counts = ?1, chosen = ?1 WHERE file_id = ?2 AND n >= 0", (counts, file_id)
+        )
         self._connection.execute("UPDATE calls SET counts = ? WHERE file_id = ?", (counts, file_id))
 
     def _touch_copies(self, file_id: int) -> None:

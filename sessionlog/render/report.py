@@ -41,7 +41,7 @@ _MONEY = ("usd", "whole_usd", "list_usd", "amount")
 _MARKDOWN_RANK = 8
 """The highest rank of columns in Markdown; those above it are the first that a narrow table hides."""
 
-_TEXTS = ("text", "texts", "sentences", "time", "day", "days", "flag")
+_TEXTS = ("text", "texts", "sentences", "time", "second", "day", "days", "flag")
 
 
 class View:
@@ -201,6 +201,7 @@ _FORMATTERS: Mapping[str, Callable[[Any, View], str]] = {
     "texts": lambda value, _: first_model(value),
     "sentences": lambda value, _: one_line("; ".join(value), _NOTE),
     "time": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now),
+    "second": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now, with_seconds=True),
     "day": lambda value, view: day_key(value, resolve_zone(view.tz)),
     "days": lambda value, _: counted(value, "day"),
     "flag": lambda value, _: "yes" if value else "",

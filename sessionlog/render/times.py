@@ -10,14 +10,14 @@ from datetime import datetime, timedelta, tzinfo
 from sessionlog.analytics.zones import WEEKDAYS, date_words, local_time
 
 
-def clock(time_ns: int, zone: tzinfo) -> str:
-    """Return the time of day: `09:58`."""
-    return f"{local_time(time_ns, zone):%H:%M}"
+def clock(time_ns: int, zone: tzinfo, *, with_seconds: bool = False) -> str:
+    """Return the time of day: `09:58`, or `09:58:03`."""
+    return f"{local_time(time_ns, zone):{'%H:%M:%S' if with_seconds else '%H:%M'}}"
 
 
-def stamp(time_ns: int, zone: tzinfo, *, now: datetime) -> str:
+def stamp(time_ns: int, zone: tzinfo, *, now: datetime, with_seconds: bool = False) -> str:
     """Return date and time of day: `21 Nov 09:58`, in another year `21 Nov 2025 09:58`."""
-    return f"{_date(time_ns, zone, now)} {clock(time_ns, zone)}"
+    return f"{_date(time_ns, zone, now)} {clock(time_ns, zone, with_seconds=with_seconds)}"
 
 
 def day_title(time_ns: int, zone: tzinfo, *, now: datetime) -> str:

@@ -487,7 +487,7 @@ def _response(
         time=time, key=key, family=message_id, rank=rank, tokens=counts, model=model or UNKNOWN,
         response_model="" if is_failed else model, finish=stop if isinstance(stop, str) else "", failed=is_failed,
         error=text_of(text) if is_failed else "", quality="partial" if is_partial else "exact", text=text,
-        reasoning=reasoning, speed=speed, service_tier=tier,
+        reasoning=reasoning, speed=speed, service_tier=tier, response_id="" if is_failed else message_id,
     )  # fmt: skip
 
 
@@ -649,7 +649,7 @@ def _compaction_request(row: Row, state: State) -> list[Step]:
     uuid, time = compacted
     return [
         Session(id=name(row.session_id) or state.session, thread="compaction"),
-        Response(time=time, key=f"compaction:{uuid}", tokens=Tokens(rest), model=state.model),
+        Response(time=time, key=f"compaction:{uuid}", tokens=Tokens(rest), model=state.model, summed=True),
     ]
 
 
@@ -788,7 +788,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=3,
+    parser_version=4,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

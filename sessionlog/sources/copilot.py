@@ -183,6 +183,6 @@ SOURCE = source(
     state_type=State,
     is_row=_is_row,
     has_totals=True,
-    parser_version=2,
+    parser_version=3,
     session_of=_session_of,
 )

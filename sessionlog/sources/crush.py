@@ -172,5 +172,6 @@ SOURCE = source(
     name_sessions=lambda path: () if path.endswith(".json") else name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
+    parser_version=2,
     caveat="the costs of sessions are kept, but of their tokens only the last request's",
 )

@@ -481,6 +481,8 @@ class UsageFold:
             agent=thread.agent,
             speed=step.speed,
             service_tier=step.service_tier,
+            response_id=step.response_id,
+            summed=step.summed,
         )
         self._open[session.id, key, step.rank] = OpenResponse(
             record, session.id, self._thread_id, asked_ns, time_ns, step.finish
@@ -511,6 +513,7 @@ class UsageFold:
         record.priced = not step.failed or record.usage.total > 0
         record.speed = step.speed or record.speed
         record.service_tier = step.service_tier or record.service_tier
+        record.response_id = record.response_id or step.response_id
         if record.model == UNKNOWN:
             record.model = cut_name(step.model) or UNKNOWN
         if step.cost_nano is not None:
@@ -624,6 +627,7 @@ class UsageFold:
                 quality=step.quality,
                 key=f"{session.place}{session.id}:{self._thread_id}:total:{step.scope}:{name}",
                 superseded_by=step.superseded_by,
+                summed=not failed,
                 project=session.folder,
                 branch=session.branch,
                 version=session.version,

@@ -104,6 +104,8 @@ class Data(Struct, gc=False, omit_defaults=True):
     rejection_error: Any = None
     requested_model: Any = None
     superseded_by: Any = None
+    response_id: Any = None
+    wire: Any = None
 
 
 _NO_DATA = Data()
@@ -351,6 +353,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         failed=is_failed,
         final=True,
         superseded_by=name(data.superseded_by),
+        response_id=name(data.response_id),
     )
     return (response,)
 
@@ -437,6 +440,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
         turns=state.turns.count or int(bool(state.prompt)),
         last_turn_ns=state.turns.last_ns if state.turns.count else state.begin_ns if state.prompt else None,
         counted=_is_counted(state),
+        on_wire_of=start.wire if isinstance(start.wire, str) else None,
         records=records,
     )
 
@@ -641,6 +645,7 @@ class _Records:
         """A record of what a run's end reports beyond its responses."""
         rest = self._whole(run.rest, None, run.end.time_ns)
         rest.superseded_by = run.one_superseding
+        rest.summed = True
         return rest
 
     def _whole(self, usage: TokenUsage, cost_nano: int | None, time_ns: int | None) -> Record:
@@ -726,7 +731,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=5,
+        parser_version=6,
     ),
     locate=_locate,
     read=read,

@@ -317,6 +317,7 @@ def _answer(
         text=message.content,
         reasoning=message.content if parts else "",
         superseded_by=superseded_by,
+        response_id=name(message.response_id),
     )
     if stop in _STATUSES:
         yield Status(time, _STATUSES[stop])
@@ -459,5 +460,5 @@ SOURCE = source(
     session_of=lambda path: session_of(path)[0],
     subagent_of=_subagent_of,
     subagent_logs=_subagent_logs,
-    parser_version=3,
+    parser_version=4,
 )

@@ -141,7 +141,7 @@ class State(Struct):
         facts: The last `Session` step.
         auth: How the service is reached.
         calls: A call's id → its key, until its result comes.
-        latencies: Counts of a response that is about to come → the duration of its call.
+        coming: Counts of a response that is about to come → the duration of its call, and the provider's id of it.
     """
 
     session: str
@@ -150,7 +150,7 @@ class State(Struct):
     facts: Session | None = None
     auth: str = ""
     calls: dict[str, str] = {}
-    latencies: dict[str, float] = {}
+    coming: dict[str, tuple[float | None, str]] = {}
 
 
 def _begin(path: str) -> State:
@@ -212,16 +212,16 @@ def _facts(row: Row, payload: Json, state: State) -> Iterator[Session]:
 def _api_response(row: Row, event: Json, time: int | None, state: State) -> Steps:
     """A sub-agent's call of the model; of the agent's own calls, which have rows besides, only the duration is new."""
     numbers, issues = read_counts(_TELEMETRY_COUNTS, [*map(event.get, _TELEMETRY_COUNTS)])
-    duration_ms = read_duration(event.get("duration_ms"))
+    duration_ms, response_id = read_duration(event.get("duration_ms")), name(event, "response_id")
     if _agent_of(event):
         response = _response(row, event, time, state)
         response.tokens, response.quality = _tokens(numbers, issues)
         response.rank, response.family = int(CopyRank.EMBEDDED), _family(row, numbers, state)
-        response.text = text(event, "response_text")
+        response.text, response.response_id = text(event, "response_text"), response_id
         yield from _by_agent(event, response)
-    elif duration_ms is not None:
-        latencies = {**state.latencies, _fingerprint(numbers): duration_ms}
-        state.latencies = dict(list(latencies.items())[-_REMEMBERED:])
+    else:
+        coming = {**state.coming, _fingerprint(numbers): (duration_ms, response_id)}
+        state.coming = dict(list(coming.items())[-_REMEMBERED:])
 
 
 def _api_error(row: Row, event: Json, time: int | None, state: State) -> Steps:
@@ -285,7 +285,8 @@ def _answer(row: Row, content: Any, time: int | None, state: State) -> Steps:
         if is_counted:
             numbers, issues = read_counts(_COUNTS, [*map(row.usage_metadata.get, _COUNTS)])
             response.tokens, response.quality = _tokens(numbers, issues)
-            response.latency_ms = state.latencies.pop(_fingerprint(numbers), None)
+            known = state.coming.pop(_fingerprint(numbers), (None, ""))
+            response.latency_ms, response.response_id = known
             response.family = _family(row, numbers, state) if is_side else ""
         yield Request(None)
         yield response
@@ -386,7 +387,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_name_sessions,
-    parser_version=2,
+    parser_version=3,
     sidecars=lambda path: (_meta_path(path),),
     subagent_logs=_subagent_logs,
 )

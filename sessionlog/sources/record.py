@@ -66,6 +66,9 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
         agent: `main`, or the kind of sub-agent that made the call.
         speed: A kind of request with a price of its own, such as `fast`; empty for the standard one.
         service_tier: The same of its tier, such as `flex`, `priority` or `batch`.
+        response_id: The provider's own id of the response, by which logs of different programs agree on it; "" if the
+            log has none.
+        summed: It stands for requests of which the log has no rows: a logged sum, or its part beyond other records.
     """
 
     time_ns: int | None
@@ -91,6 +94,8 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
     agent: str = MAIN
     speed: str = ""
     service_tier: str = ""
+    response_id: str = ""
+    summed: bool = False
 
 
 class ToolUse(Struct, kw_only=True):  # not frozen: the fold adds the result
@@ -182,6 +187,8 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
         turns: How many prompts of the user's it holds, as of now; None when it has none. A sub-agent's does not.
         last_turn_ns: When the last of them came; None when that is not logged.
         counted: Whether it counts in usage; a rejected pin or an empty start is only listed.
+        on_wire_of: It was recorded on the wire, between an agent and its providers: the source whose own log may hold
+            the same requests, "" for any source. None for an agent's own log.
         records: Its records in file order; a tuple, or for many of them a sequence that decodes them on each access.
         tools: Its tool calls, likewise.
     """
@@ -205,6 +212,7 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
     turns: int | None = None
     last_turn_ns: int | None = None
     counted: bool = True
+    on_wire_of: str | None = None
     records: Sequence[Record] = ()
     tools: Sequence[ToolUse] = ()
 

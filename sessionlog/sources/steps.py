@@ -183,6 +183,8 @@ class Response(Struct, kw_only=True, gc=False):
         superseded_by: As in `Record`.
         speed: As in `Record`.
         service_tier: As in `Record`.
+        response_id: As in `Record`.
+        summed: As in `Record`.
         is_copy: It was copied from another session and describes that one (its `rank` decides how it counts).
         request: The key of its `SentRequest`; "" where the log does not hold what was sent.
     """
@@ -209,6 +211,8 @@ class Response(Struct, kw_only=True, gc=False):
     superseded_by: str = ""
     speed: str = ""
     service_tier: str = ""
+    response_id: str = ""
+    summed: bool = False
     is_copy: bool = False
     request: str = ""
 

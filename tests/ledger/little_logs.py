@@ -1,7 +1,7 @@
 """Little logs of three agents: a row for a word, so that machines can write any story and meet every kind of copy.
 
 A row is drawn as (kind, identity, amount): identities are few, so that the same response, call or turn comes again in
-other rows, other files and other sessions. Rows stay below 700 bytes: a log of ten is known to its last byte by its
+other rows, other files and other sessions. One log was recorded on the wire: it has requests of the agents' logs. Rows stay below 700 bytes: a log of ten is known to its last byte by its
 first and last 4 KiB.
 """
 
@@ -20,7 +20,7 @@ THREADS = ("019a0000-0001-7000-8000-000000000001", "019a0000-0002-7000-8000-0000
 _ROLLOUT = "x/sessions/2026/11/10/rollout-2026-11-10T10-00-00-"
 
 PATHS = {
-    "native": ("s/n1.jsonl", "s/deep/n2.jsonl"),
+    "native": ("s/n1.jsonl", "s/deep/n2.jsonl", "s/wire.jsonl"),
     "claude": (
         f"c/projects/-w-a/{PARENT}.jsonl",
         f"c/projects/-w-a/{PARENT}/subagents/agent-a1.jsonl",
@@ -65,7 +65,8 @@ class Pen:
         stem = path.removesuffix(".gz").removesuffix(".jsonl").rsplit("/", 1)[1]
         agent = agent_of(path)
         if agent == "native":
-            row = _native(kind, identity, amount) | {"ts": ts, "session_id": stem, "seq": next(self.numbers)}
+            meaning = (_on_wire if stem == "wire" else _native)(kind, identity, amount)
+            row = meaning | {"ts": ts, "session_id": stem, "seq": next(self.numbers)}
         elif agent == "claude":
             row = self._claude(path, stem, kind, identity, amount, ts)
         else:
@@ -78,6 +79,7 @@ class Pen:
         ts = self.time(1)
         if agent_of(path) == "native":
             data = {"v": 1, "provider": "acme", "model": "m", "work_dir": "/w/n", "prompt": f"number {stem}"}
+            data |= {"wire": ""} if stem == "wire" else {}
             row = {"session_id": stem, "seq": next(self.numbers), "type": "session.start", "ts": ts, "data": data}
         elif agent_of(path) == "codex":
             payload = {"id": stem[28:], "timestamp": ts, "cwd": "/w/x", "source": "cli", "model_provider": "acme"}
@@ -127,6 +129,17 @@ def _native(kind, identity, amount):
         tokens = {"input": 40 * identity, "output": 20 + amount}
         return {"type": "session.end", "data": {"status": "success", "tokens": tokens, "cost_usd": 0.01 * amount}}
     return {"type": "progress", "data": {"n": amount}}
+
+
+def _on_wire(kind, identity, amount):
+    """What Claude Code logs as an answer, or Codex as a count, as it was seen on the wire."""
+    if kind == "answer":
+        usage, name = {"input": identity, "cache_read": 50, "output": amount * 3}, {"response_id": f"msg_{identity}"}
+    elif kind == "cheap":
+        usage, name = {"input": 0, "output": amount}, {}
+    else:
+        return _native(kind, identity, amount)
+    return {"type": "llm.response", "data": {"usage": usage, "latency_ms": amount * 700, **name}}
 
 
 def _answer(kind, identity, amount):

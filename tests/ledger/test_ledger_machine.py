@@ -69,7 +69,7 @@ class Homes(RuleBasedStateMachine):
 
     @initialize(torn=st.booleans())
     def begin(self, torn):
-        """A home in which responses and calls have copies: in a fork, in a sub-agent's log, and in an archive."""
+        """A home in which responses and calls have copies: in a fork, in a sub-agent's log, in an archive, on the wire."""
         main, part, fork, _ = PATHS["claude"]
         thread, other, archived = PATHS["codex"]
         told = [("prompt", 0, 1), ("answer", 0, 2), ("calls", 1, 3), ("result", 1, 2), ("begins", 2, 1), ("echo", 3, 1)]
@@ -81,6 +81,7 @@ class Homes(RuleBasedStateMachine):
         self.home.copy(thread, archived, 4)
         self.home.append(other, [("turn", 1, 1), ("count", 0, 4)])
         self.home.append("s/n1.jsonl", [("asked", 0, 1), ("answer", 0, 3), ("tool", 1, 2)])
+        self.home.append("s/wire.jsonl", [("asked", 0, 1), ("answer", 0, 2), ("answer", 5, 1), ("cheap", 0, 4)])
         self.look(first=False)
 
     def teardown(self):

@@ -1,4 +1,4 @@
-"""A ledger of version 1 is brought up to date in its place, with what logs that are gone left in it."""
+"""A ledger of an older version is brought up to date in its place, with what logs that are gone left in it."""
 
 import os
 import sqlite3
@@ -14,16 +14,16 @@ from sessionlog.ledger.schema import VERSION
 from sessionlog.ledger.store import open_ledger, open_read_only
 from tests.ledger.entries import PRICES
 
-DUMP = Path(__file__).parents[2] / "testdata/ledger/version-1.sql"
-"""Of an `AgedHome`: fifteen responses of which fourteen count; two logs are gone, with three of them."""
+DUMPS = Path(__file__).parents[2] / "testdata/ledger"
+"""Each of an `AgedHome`: fifteen responses of which fourteen count; two logs are gone, with three of them."""
 
 
-@pytest.fixture
-def path(tmp_path):
-    """A ledger as version 1 left it."""
+@pytest.fixture(params=["version-1.sql", "version-4.sql"])
+def path(tmp_path, request):
+    """A ledger as an older version left it."""
     path = tmp_path / "ledger.sqlite"
     connection = sqlite3.connect(path)
-    connection.executescript(DUMP.read_text())
+    connection.executescript((DUMPS / request.param).read_text())
     connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     os.chmod(path, 0o600)

@@ -27,7 +27,7 @@ NULLABLE |= {
     "recorded_nano",
     "duration_ms",
 }
-NULLABLE |= {"window_minutes", "resets_ns", "turns", "last_turn_ns"}
+NULLABLE |= {"window_minutes", "resets_ns", "turns", "last_turn_ns", "response_id", "on_wire_of"}
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def all_commands(own):
         ["routing-quality", *timed], ["status", "--now", NOW], ["status", whole, "--json", "--now", NOW],
         ["budget", "--now", NOW], ["budget", "check"], ["budget", "reset"], ["sources"], ["sources", "--json"],
         ["replay", whole, "--plain"], ["replay", damaged, "--json"], ["replay", "whole", "--plain"],
-        ["context", damaged, "--full"], ["diff", whole, damaged], ["watch", "--once", "--now", NOW],
+        ["context", damaged, "--full"], ["audit", whole], ["diff", whole, damaged], ["watch", "--once", "--now", NOW],
         ["check"], ["check", str(own), "--json", "--strict"], ["scrub"], ["scrub", str(own), "--write", str(own.parent / "clean")],
         ["sql", "SELECT count(*) FROM usage"], ["ledger"], ["ledger", "sync"], ["ledger", "verify"], ["ledger", "rebuild"],
         ["ledger", "backup", str(own.parent / "backup" / "copy.sqlite")], ["ledger", "forget", "--yes", "--before", "2026-01-01"],

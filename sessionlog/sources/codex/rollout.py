@@ -489,11 +489,19 @@ def _usage_record(row: Payload, time: Time, state: State, owner: str = "") -> St
     if used is None or not any(used):
         return map(BadNumber, issues)
     state.pending = plus(state.pending, used)
-    return _response(time, name(row.response_id), used, issues, "", owner, state)
+    response_id = name(row.response_id)
+    return _response(time, response_id, used, issues, "", owner, state, response_id)
 
 
 def _response(
-    time: Time, place: str, used: Vector, issues: tuple[str, ...], model: str, owner: str, state: State
+    time: Time,
+    place: str,
+    used: Vector,
+    issues: tuple[str, ...],
+    model: str,
+    owner: str,
+    state: State,
+    response_id: str = "",
 ) -> Steps:
     """A response; copies under their own times have the original's key, and count only where no log has that."""
     if not owner:
@@ -509,6 +517,7 @@ def _response(
             model=model,
             final=True,
             is_copy=bool(owner),
+            response_id=response_id,
         ),
     )
 

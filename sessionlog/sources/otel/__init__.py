@@ -468,6 +468,7 @@ def _response(row: Call, state: State) -> Steps:
         quality="exact" if row.error or row.tokens else "partial",
         text=parts,
         reasoning=parts,
+        response_id=row.response_id,
     )
     for message in row.answered:
         state.known[message.likeness] = state.known.get(message.likeness, 0) + 1
@@ -565,7 +566,7 @@ SOURCE = structs.replace(
         name_sessions=_session_names,
         is_apart=True,
         harness=UNKNOWN,
-        parser_version=2,
+        parser_version=3,
     ),
     locate=lambda env: tuple(filter(None, env.get("SESSIONLOG_OTEL_PATH", "").split(os.pathsep))),
 )

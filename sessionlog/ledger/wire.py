@@ -1,0 +1,297 @@
+"""Wire: requests that were recorded on the wire, and the agents' own logs of them, count once.
+
+A session that was recorded on the wire names the source whose log may hold the same requests (`on_wire_of`). Each of
+its requests is paired with a row of that log (see `pairing`), and a row made from both counts in place of the two:
+
+- Session, names, time and tokens are the log's, the latency is the wire's. Where the tokens differ, the better quality
+  wins (exact, partial, estimated), then the greatest output, then the greatest total, as for copies; the log's if all
+  are equal. The cost goes with the tokens.
+- A request that is only on the wire, in a session of which others are paired, belongs to the session of the pair
+  nearest in time, with that one's project, branch, version and agent. So nothing is left of the wire's session, which
+  is `absorbed`. Without any pair it stays a session of its own, unless a log has just the sum of its requests.
+- What a log only sums up is reduced by what is only on the wire in its session (see `wire_sums`).
+
+Pairs depend only on the rows of sessions near each other in time. After a change the wire's sessions near the changed
+ones are paired anew, and those near them; all others stay as they are. Without any session on the wire this is one
+look into an empty index.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sessionlog.events.names import UNKNOWN
+from sessionlog.ledger.copies import Names, Winner, label_of
+from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
+from sessionlog.ledger.rows import Row
+from sessionlog.ledger.schema import LABEL, MADE, RESPONSE, insert
+from sessionlog.ledger.statements import choose, write
+from sessionlog.ledger.wire_sums import reduce_sums, response_rows
+
+_AT = {name: index for index, name in enumerate(RESPONSE)}
+_INSERT = insert("responses", RESPONSE)
+_MATCH = (
+    "wire_session", "file_id", "n", "session_id", "log_file", "log_n", "matched_by", "made_file", "made_n",
+)  # fmt: skip
+_INSERT_MATCH = insert("wire_matches", _MATCH)
+_TOKENS = ("input", "cache_read", "cache_write", "output")
+_WITH_TOKENS = (
+    *_TOKENS, "cache_write_1h", "reasoning", "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced",
+)  # fmt: skip
+"""What comes from the row whose tokens count."""
+_QUALITIES = ("estimated", "partial", "exact")
+_N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
+
+_Span = tuple[int, int]
+"""The first and the last time of a session."""
+
+_Cluster = dict[int, _Span]
+"""Sessions on the wire near each other, with their spans."""
+
+
+def match_all(connection: sqlite3.Connection, ids: InternedIds, names: Names) -> None:
+    """Pair all sessions on the wire; `counts` has been reset to `chosen`."""
+    if _has_any(connection):
+        connection.execute("DELETE FROM wire_matches")
+        connection.execute("DELETE FROM responses WHERE n <= ?", (MADE,))
+        counting = _match(connection, ids, names, _clusters(connection))
+        reduce_sums(connection, names, counting)
+
+
+def match_near(connection: sqlite3.Connection, ids: InternedIds, names: Names, changed: Iterable[int]) -> set[int]:
+    """Pair again what the changed sessions may affect; return the sessions whose totals may change."""
+    if not _has_any(connection):
+        return set()
+    stale, clusters = _affected(connection, set(changed))
+    before = _undo(connection, stale)
+    counting = _match(connection, ids, names, clusters)
+    reduce_sums(connection, names, before | counting)
+    return before | stale | counting
+
+
+def _has_any(connection: sqlite3.Connection) -> bool:
+    """Whether a session was recorded on the wire, or was once and is paired yet."""
+    sessions = "SELECT 1 FROM all_sessions WHERE on_wire_of IS NOT NULL"
+    return bool(connection.execute(f"{sessions} UNION ALL SELECT 1 FROM wire_matches LIMIT 1").fetchone())  # noqa: S608 - no values
+
+
+def _clusters(connection: sqlite3.Connection) -> list[_Cluster]:
+    """Return the sessions on the wire that have times, those together of which requests may compete for a pair."""
+    rows = connection.execute(
+        """SELECT start_ns, last_ns, id FROM all_sessions
+        WHERE on_wire_of IS NOT NULL AND start_ns IS NOT NULL AND last_ns IS NOT NULL ORDER BY 1"""
+    )
+    clusters: list[_Cluster] = []
+    end: int | None = None
+    for start, last, session in rows:
+        if end is None or start > end + 2 * NEAR_BY_ID_NS:
+            clusters.append({})
+            end = None
+        clusters[-1][session] = (start, last)
+        end = last if end is None else max(end, last)
+    return clusters
+
+
+def _affected(connection: sqlite3.Connection, changed: set[int]) -> tuple[set[int], list[_Cluster]]:
+    """Return the sessions on the wire whose pairs changed sessions may affect, and those of them that are left."""
+    sql = f"SELECT DISTINCT session_id FROM wire_matches WHERE wire_session {choose(connection, changed)}"  # noqa: S608 - no values
+    changed = changed | {session for (session,) in connection.execute(sql)}
+    chosen = choose(connection, changed)
+    sql = f"SELECT DISTINCT wire_session FROM wire_matches WHERE session_id {chosen} OR wire_session {chosen}"  # noqa: S608 - no values
+    stale = {session for (session,) in connection.execute(sql)}
+    sql = f"SELECT start_ns, last_ns FROM all_sessions WHERE id {chosen} AND start_ns <= last_ns"  # noqa: S608 - no values
+    spans = connection.execute(sql).fetchall()
+    clusters = [
+        cluster
+        for cluster in _clusters(connection)
+        if stale & cluster.keys() or changed & cluster.keys() or _is_near(cluster, spans)
+    ]
+    return stale.union(*clusters), clusters
+
+
+def _is_inside(call: Call, wires: _Cluster) -> bool:
+    """Whether a request on the wire was answered in the time of its session: else a clock has jumped."""
+    start, last = wires[call.row[_AT["session_id"]]]
+    return start <= call.end_ns <= last
+
+
+def _is_near(cluster: _Cluster, spans: Iterable[_Span]) -> bool:
+    """Whether a request of a cluster may be paired with a row within any of these spans."""
+    first = min(start for start, _ in cluster.values()) - NEAR_BY_ID_NS
+    last = max(end for _, end in cluster.values()) + NEAR_BY_ID_NS
+    return any(start <= last and end >= first for start, end in spans)
+
+
+def _undo(connection: sqlite3.Connection, stale: Iterable[int]) -> set[int]:
+    """Remove the pairs of sessions on the wire, and the rows made of them; return the sessions that had them."""
+    chosen = choose(connection, stale)
+    columns = "file_id, n, log_file, log_n, made_file, made_n, session_id"
+    matches = connection.execute(f"SELECT {columns} FROM wire_matches WHERE wire_session {chosen}").fetchall()  # noqa: S608 - no values
+    connection.execute(f"DELETE FROM wire_matches WHERE wire_session {chosen}")  # noqa: S608 - no values
+    rows = [place for match in matches for place in (match[:2], match[2:4])]
+    connection.executemany("UPDATE responses SET counts = chosen WHERE file_id = ? AND n = ?", rows)
+    connection.executemany("DELETE FROM responses WHERE file_id = ? AND n = ?", [match[4:6] for match in matches])
+    return {match[6] for match in matches}
+
+
+def _match(connection: sqlite3.Connection, ids: InternedIds, names: Names, clusters: Iterable[_Cluster]) -> set[int]:
+    """Pair the requests of these sessions on the wire; return the sessions in which they count."""
+    return set().union(*(_match_cluster(connection, ids, names, cluster) for cluster in clusters))
+
+
+def _match_cluster(connection: sqlite3.Connection, ids: InternedIds, names: Names, wires: _Cluster) -> set[int]:
+    on_wire = _requests_on_wire(connection, names, wires)
+    logged = _requests_in_logs(connection, names, wires, {call.source for call in on_wire})
+    summed = [call for call in logged if call.row[_AT["summed"]]]
+    pairs = pair_calls(
+        (call for call in on_wire if call.row[_AT["requests"]] and _is_inside(call, wires)),
+        (call for call in logged if not call.row[_AT["summed"]]),
+    )
+    made = [_made_of(pair, ids, names) for pair in pairs]
+    matches = [_match_row(pair.wire, pair.log, row, pair.matched_by) for pair, row in zip(pairs, made, strict=True)]
+    homes = _homes(on_wire, pairs, summed, wires)
+    paired = {id(pair.wire) for pair in pairs}
+    for call in on_wire:
+        others = homes.get(call.row[_AT["session_id"]])
+        if others and id(call) not in paired:
+            nearest = min(others, key=lambda pair: (abs(pair.wire.end_ns - call.end_ns), pair.wire.order)).log
+            made.append(_adopted(call, nearest, ids, names))
+            matches.append(_match_row(call, None, made[-1], ""))
+    write(connection, _INSERT, made)
+    write(connection, _INSERT_MATCH, matches)
+    replaced = [place for match in matches for place in (match[1:3], match[4:6]) if place[0] is not None]
+    connection.executemany("UPDATE responses SET counts = 0 WHERE file_id = ? AND n = ?", replaced)
+    absorbed = f"UPDATE all_sessions SET absorbed = ? WHERE id {choose(connection, wires)} AND absorbed <> ?"  # noqa: S608 - no values
+    connection.execute(absorbed, (0, 0))
+    connection.executemany("UPDATE all_sessions SET absorbed = 1 WHERE id = ?", [(one,) for one in homes])
+    return {match[3] for match in matches}.union(wires)
+
+
+def _homes(
+    on_wire: Iterable[Call], pairs: Iterable[Pair], summed: Iterable[Call], wires: _Cluster
+) -> dict[int, list[Pair]]:
+    """Return session on the wire → the pairs that give its other requests their session.
+
+    Of a session without any pair all requests may be those that a log sums up, as where an agent was run only to
+    compact a session. Then the sum, which has their tokens and was logged meanwhile, gives the session.
+    """
+    homes: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        homes.setdefault(pair.wire.row[_AT["session_id"]], []).append(pair)
+    alone: dict[int, list[Call]] = {}
+    for call in sorted(on_wire, key=lambda call: call.order):
+        if call.row[_AT["session_id"]] not in homes:
+            alone.setdefault(call.row[_AT["session_id"]], []).append(call)
+    free = sorted(summed, key=lambda call: call.order)
+    for session, calls in sorted(alone.items(), key=lambda one: one[1][0].order):
+        start, last = wires[session]
+        tokens = tuple(map(sum, zip(*(call.tokens for call in calls), strict=True)))
+        for number, one in enumerate(free):
+            is_meanwhile = start - NEAR_NS <= one.end_ns <= last + NEAR_NS
+            if one.tokens == tokens and any(tokens) and is_meanwhile and calls[0].source in {"", one.source}:
+                homes[session] = [Pair(calls[0], free.pop(number), "")]
+                break
+    return homes
+
+
+def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: _Cluster) -> list[Call]:
+    chosen = choose(connection, wires)
+    sources = dict(connection.execute(f"SELECT id, on_wire_of FROM all_sessions WHERE id {chosen}"))  # noqa: S608 - no values
+    rows = response_rows(connection, wires, "r.counts")
+    return [_call(row, names, sources[row[_AT["session_id"]]], wires[row[_AT["session_id"]]][0]) for row in rows]
+
+
+def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Cluster, wanted: set[str]) -> list[Call]:
+    """Return the requests of agents' logs that may be those of these sessions on the wire, and sums of such."""
+    if not wires:
+        return []
+    first = min(start for start, _ in wires.values()) - NEAR_BY_ID_NS
+    last = max(end for _, end in wires.values()) + NEAR_BY_ID_NS
+    sources: dict[int, str] = {
+        session: source
+        for session, source in connection.execute(
+            """SELECT id, source FROM all_sessions
+            WHERE on_wire_of IS NULL AND NOT elsewhere AND start_ns <= ? AND last_ns >= ?""",
+            (last, first),
+        )
+        if "" in wanted or source in wanted
+    }
+    wanted_rows = "(r.counts AND r.requests = 1 AND NOT r.summed OR r.chosen AND r.summed)"
+    rows = response_rows(connection, sources, f"{wanted_rows} AND r.time_ns BETWEEN {first} AND {last}")
+    granularity = LABEL.index("granularity")
+    return [
+        _call(row, names, sources[row[_AT["session_id"]]], None)
+        for row in rows
+        if row[_AT["summed"]] or names.label(row[_AT["label_id"]])[granularity] == "request"
+    ]
+
+
+def _call(row: Row, names: Names, source: str, start_ns: int | None) -> Call:
+    """A request; `start_ns` is the start of its session on the wire, before which it was not sent."""
+    label = names.label(row[_AT["label_id"]])
+    end_ns, latency_ms = row[_AT["time_ns"]], row[_AT["latency_ms"]]
+    model, served = label[LABEL.index("model")], label[LABEL.index("response_model")]
+    begin_ns = end_ns
+    if start_ns is not None:
+        begin_ns = min(end_ns, max(start_ns, end_ns - int((latency_ms or 0) * 1_000_000)))
+    content = (names.session(row[_AT["session_id"]]), names.path(row[0]), label, row[_AT["requests"] :])
+    input_tokens, cache_read, cache_write, output = (row[_AT[name]] for name in _TOKENS)
+    return Call(
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        tokens=(input_tokens, cache_read, cache_write, output),
+        failed=bool(row[_AT["failed"]]),
+        response_id=row[_AT["response_id"]],
+        names=(model if served == UNKNOWN else served, model),
+        source=source,
+        order=(end_ns, repr(content)),
+        row=row,
+    )
+
+
+def _match_row(wire: Call, log: Call | None, made: Row, matched_by: str) -> Row:
+    log_file, log_n = (None, None) if log is None else log.row[:2]
+    return (
+        wire.row[_AT["session_id"]], *wire.row[:2], made[_AT["session_id"]], log_file, log_n, matched_by, *made[:2],
+    )  # fmt: skip
+
+
+def _made(row: Row, wire: Call, changes: Mapping[str, Any]) -> Row:
+    """A row that counts in a log's place, with the number that the request on the wire gives it."""
+    made = list(row)
+    number = MADE - (wire.row[0] << _N | wire.row[1] & (1 << _N) - 1)
+    own: Mapping[str, Any] = {"n": number, "family": None, "key": None, "superseded_by": None, "counts": 1, "chosen": 1}
+    for name, value in {**own, **changes}.items():
+        made[_AT[name]] = value
+    return tuple(made)
+
+
+def _made_of(pair: Pair, ids: InternedIds, names: Names) -> Row:
+    """The row made of a pair."""
+    wire, log = pair.wire.row, pair.log.row
+    changes = {}
+    if wire[_AT["latency_ms"]] is not None:
+        changes = {name: wire[_AT[name]] for name in ("latency_ms", "latency_bucket")}
+    if _weight(wire, names) > _weight(log, names):
+        label = list(names.label(log[_AT["label_id"]]))
+        at = LABEL.index("quality")
+        label[at] = names.label(wire[_AT["label_id"]])[at]
+        changes |= {name: wire[_AT[name]] for name in _WITH_TOKENS} | {"label_id": ids.label_id(tuple(label))}
+    return _made(log, pair.wire, changes)
+
+
+def _weight(row: Row, names: Names) -> tuple[int, int, int]:
+    """Of two records of a request the one of the greater weight has its tokens."""
+    quality = names.label(row[_AT["label_id"]])[LABEL.index("quality")]
+    tokens = [row[_AT[name]] for name in _TOKENS]
+    return _QUALITIES.index(quality) if quality in _QUALITIES else -1, tokens[-1], sum(tokens)
+
+
+def _adopted(call: Call, nearest: Call, ids: InternedIds, names: Names) -> Row:
+    """The row of a request that is only on the wire, in the session of a pair."""
+    label = ids.label_id(label_of(Winner(call.row, nearest.row), names))
+    place = {name: nearest.row[_AT[name]] for name in ("file_id", "session_id")}
+    return _made(call.row, call, place | {"label_id": label, "active_ms": 0, "response_id": None})
