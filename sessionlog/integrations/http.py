@@ -142,14 +142,14 @@ class Exchanges:
 
     def begin(self, request: Any) -> Exchange | None:
         """Record a request of httpx or httpx2; None if it is not to a model."""
-        return self.open(str(request.url), lambda: _sent(request)) if request.method == "POST" else None
+        return self.open(str(request.url), lambda: read_body(request)) if request.method == "POST" else None
 
     def open(self, address: str, body: Callable[[], Any]) -> Exchange | None:
         """Record the request whose body the function returns; None if it is not to a model.
 
         A body that cannot be read is counted as a failure of ours; the answer is recorded all the same.
         """
-        kind, provider, model = _endpoint(address)
+        kind, provider, model = endpoint_of(address)
         if kind is None:
             return None
         log = self._runs.begin(self, provider=provider, model=model)
@@ -208,9 +208,7 @@ class Exchange:
         is_stream = headers.get("content-type", "").startswith("text/event-stream")
         if is_stream and self._decode is bytes and self._status < 400:
             self._events = EventStreamParser()
-        homes = (kind.__module__.partition(".")[0] for kind in type(response).__mro__)
-        library = sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
-        response.stream = _streams(library)[is_async](response.stream, self)
+        response.stream = _streams(library_of(response))[is_async](response.stream, self)
 
     def add(self, piece: bytes) -> None:
         """Read a piece of the body."""
@@ -281,14 +279,20 @@ class Exchange:
                 self._reader.error = error_text(found)
 
 
+def library_of(value: object) -> ModuleType:
+    """Return httpx or httpx2, whichever a request or a response is of."""
+    homes = (kind.__module__.partition(".")[0] for kind in type(value).__mro__)
+    return sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
+
+
 @lru_cache(256)
-def _endpoint(url: str) -> tuple[type[AnswerReader] | None, str | None, str | None]:
+def endpoint_of(url: str) -> tuple[type[AnswerReader] | None, str | None, str | None]:
     """Return the reader of an address's answers, the provider, and the model that it names."""
     path = urlsplit(url).path
     return reader_of(path), vendor_of(url), model_in(path)
 
 
-def _sent(request: Any) -> Any:
+def read_body(request: Any) -> Any:
     """Return the body of a request; {} for one that the host sends as a stream, which is its own to read."""
     try:
         return parse_json(request.content) or {}

@@ -1,0 +1,122 @@
+"""Recorder: records with real models what a `ReplayModel` answers from later; it has the same doors.
+
+The log is written to a temporary folder. It replaces the old one only when it is saved, whole, and only if it can be
+replayed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+from sessionlog import files
+from sessionlog.integrations.http import RecordingTransport, library_of
+from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.testing.replay.model import ReplayModel
+
+_PIECE = 1 << 20
+
+
+class Recorder:
+    """Records a session for a replay.
+
+    Args:
+        path: Where the log is saved: NAME.jsonl, in a folder that need not exist.
+
+    Attributes:
+        log: The logger; what it does not record by itself can be written to it.
+
+    Raises:
+        InvalidSessionId: The name of the file is no session's id.
+    """
+
+    misses = unused = left_out = ()
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.abspath(path)
+        name = os.path.basename(self.path).removesuffix(".jsonl")
+        self._folder = files.temporary_directory("sessionlog-record-")
+        self.log = SessionLogger(self._folder, name, on_error="raise")
+
+    def pydantic_ai(self, model: Any = None) -> Any:
+        """Return a model for agents of pydantic-ai that asks `model`, or the model of that name, and records it.
+
+        Raises:
+            TypeError: No model is given.
+            MissingExtra: pydantic-ai is not installed.
+        """
+        from sessionlog.testing.replay.pydantic_ai import RecordedModel
+
+        if model is None:
+            raise TypeError("to record, name the real model: replay_model.pydantic_ai('anthropic:claude-opus-4-5')")
+        return RecordedModel(model, self.log)
+
+    def transport(self, live: Any = None) -> RecordingTransport:
+        """Return a transport for clients of httpx and httpx2 that records what it sends.
+
+        Args:
+            live: The transport that sends; None for the library's own.
+        """
+        return RecordingTransport(_PlainTransport() if live is None else live, self.log)
+
+    def __call__(self, messages: Any, **options: Any) -> NoReturn:
+        """Raise TypeError: a function has no library whose requests could be recorded."""
+        del messages, options
+        raise TypeError("a function is not recorded; record it with a SessionLogger, and replay that log")
+
+    def save(self) -> None:
+        """Replace the log at `path` with the recorded one.
+
+        Raises:
+            InvalidHistory: Nothing was recorded.
+            OSError: The log cannot be written.
+        """
+        self.log.end()
+        self.log.close()
+        ReplayModel(self.log.path)
+        files.make_directories(os.path.dirname(self.path))
+        with files.open_log(self.log.path) as log:
+            files.replace_file(self.path, iter(lambda: log.read(_PIECE), b""))
+
+    def discard(self) -> None:
+        """Remove the temporary folder; what is not saved is lost."""
+        self.log.close()
+        files.remove_directory(self._folder)
+
+
+class _PlainTransport:
+    """The transport of whichever library sends a request, sync or async."""
+
+    def __init__(self) -> None:
+        self._sync: Any = None
+        self._async: Any = None
+
+    def handle_request(self, request: Any) -> Any:
+        if self._sync is None:
+            self._sync = library_of(request).HTTPTransport()
+        return self._sync.handle_request(request)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        if self._async is None:
+            self._async = library_of(request).AsyncHTTPTransport()
+        return await self._async.handle_async_request(request)
+
+    def close(self) -> None:
+        if self._sync is not None:
+            self._sync.close()
+
+    async def aclose(self) -> None:
+        if self._async is not None:
+            await self._async.aclose()
+
+    def __enter__(self) -> None:
+        """The real one is opened by its first request."""
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> None:
+        """The real one is opened by its first request."""
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
