@@ -97,16 +97,17 @@ def write_stream(kind: type[AnswerReader], answer: Answer, *, has_usage: bool = 
     return "".join([*lines, "data: [DONE]\n\n" if kind is ChatCompletion else ""]).encode()
 
 
+def words_of(text: str) -> list[str]:
+    """Return a text in the pieces of a stream: words with the blanks around them."""
+    return re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
+
+
 def write_error(text: str, status: int) -> Fields:
     """Return an error, `rate_limit_error: Slow down`, as a body that clients of every provider read."""
     word, colon, message = text.partition(": ")
     if not colon or not word.replace("_", "").isalpha():
         word, message = "api_error", text
     return {"type": "error", "error": {"type": word, "status": word, "code": status, "message": message}}
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
 
 
 def _chat_usage(usage: TokenUsage) -> Fields:
@@ -142,11 +143,11 @@ def _chat_events(answer: Answer) -> Iterator[Fields]:
         return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
     yield chunk({"role": "assistant", "content": ""})
-    yield from (chunk({"reasoning_content": word}) for word in _words(answer.thoughts))
-    yield from (chunk({"content": word}) for word in _words(answer.text))
+    yield from (chunk({"reasoning_content": word}) for word in words_of(answer.thoughts))
+    yield from (chunk({"content": word}) for word in words_of(answer.text))
     for index, call in enumerate(answer.calls):
         yield chunk({"tool_calls": [{"index": index, **_chat_call(call, "")}]})
-        for piece in _words(arguments_text(call)):
+        for piece in words_of(arguments_text(call)):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, finish_word(answer, ChatCompletion))
     yield {**head, "choices": [], "usage": _chat_usage(answer.usage)}
@@ -195,7 +196,7 @@ def _item_events(item: Fields, at: Fields) -> Iterator[tuple[str, Fields]]:
     place = {"output_index": at["output_index"]}
     if item["type"] == "function_call":
         yield "output_item.added", {**place, "item": {**item, "arguments": "", "status": "in_progress"}}
-        for piece in _words(item["arguments"]):
+        for piece in words_of(item["arguments"]):
             yield "function_call_arguments.delta", {**at, "delta": piece}
         yield "function_call_arguments.done", {**at, "name": item["name"], "arguments": item["arguments"]}
     elif item["type"] == "reasoning":
@@ -210,7 +211,7 @@ def _item_events(item: Fields, at: Fields) -> Iterator[tuple[str, Fields]]:
 def _part_events(prefix: str, at: Fields, part: Fields, more: Fields) -> Iterator[tuple[str, Fields]]:
     name = "content_part" if prefix == "output_" else "reasoning_summary_part"
     yield f"{name}.added", {**at, "part": {**part, "text": ""}}
-    for word in _words(part["text"]):
+    for word in words_of(part["text"]):
         yield f"{prefix}text.delta", {**at, "delta": word, **more}
     yield f"{prefix}text.done", {**at, "text": part["text"], **more}
     yield f"{name}.done", {**at, "part": part}
@@ -257,10 +258,10 @@ def _message_events(answer: Answer) -> Iterator[Fields]:
 def _block_deltas(block: Fields) -> tuple[Fields, Sequence[Fields]]:
     """Return a content block as it begins, and the pieces that complete it."""
     if block["type"] == "tool_use":
-        pieces = _words(json.dumps(block["input"], ensure_ascii=False))
+        pieces = words_of(json.dumps(block["input"], ensure_ascii=False))
         return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
     kind = block["type"]
-    return {**block, kind: ""}, [{"type": f"{kind}_delta", kind: word} for word in _words(block[kind])]
+    return {**block, kind: ""}, [{"type": f"{kind}_delta", kind: word} for word in words_of(block[kind])]
 
 
 def _content_piece(answer: Answer, parts: Sequence[Fields], *, is_last: bool) -> Fields:
@@ -288,9 +289,9 @@ def _content_body(answer: Answer) -> Fields:
 
 
 def _content_events(answer: Answer) -> Iterator[Fields]:
-    for word in _words(answer.thoughts):
+    for word in words_of(answer.thoughts):
         yield _content_piece(answer, [{"text": word, "thought": True}], is_last=False)
-    for word in _words(answer.text):
+    for word in words_of(answer.text):
         yield _content_piece(answer, [{"text": word}], is_last=False)
     yield _content_piece(answer, _content_calls(answer), is_last=True)
 

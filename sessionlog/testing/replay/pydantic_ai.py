@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -12,7 +13,7 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.integrations.pydantic_ai import convert_message, request_fields, response_fields
 from sessionlog.integrations.runs import library
 from sessionlog.logger.session_logger import SessionLogger
-from sessionlog.messages.answer_bodies import finish_word
+from sessionlog.messages.answer_bodies import finish_word, words_of
 from sessionlog.testing.replay.matcher import Matcher
 from sessionlog.testing.replay.recording import Recording
 from sessionlog.testing.replay.request import read_request
@@ -20,7 +21,17 @@ from sessionlog.testing.replay.transport import split_status
 
 with library("pydantic_ai", "pydantic-ai", "pydantic-ai-slim"):
     from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
-    from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
+    from pydantic_ai.messages import (
+        ModelResponse,
+        ModelResponsePart,
+        PartDeltaEvent,
+        PartStartEvent,
+        TextPart,
+        TextPartDelta,
+        ThinkingPart,
+        ThinkingPartDelta,
+        ToolCallPart,
+    )
     from pydantic_ai.models import CompletedStreamedResponse, Model, infer_model
     from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.profiles import ModelProfile
@@ -45,13 +56,13 @@ class ReplayedModel(Model[Any]):
     @override
     def model_name(self) -> str:
         """The name of the model: the given one, else that of the first recording."""
-        return self._name or self._matcher.rules.recordings[0].answer.model
+        return self._name or next((one.answer.model for one in self._matcher.rules.recordings), "")
 
     @property
     @override
     def system(self) -> str:
         """The provider: of the given model, else of the first recording."""
-        return self._provider_name or self._matcher.rules.recordings[0].provider
+        return self._provider_name or next((one.provider for one in self._matcher.rules.recordings), "")
 
     @override
     async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
@@ -75,8 +86,9 @@ class ReplayedModel(Model[Any]):
             async with live.request_stream(messages, model_settings, model_request_parameters, run_context) as stream:
                 yield stream
         else:
+            response = self._response(recording)
             yield CompletedStreamedResponse(
-                self._response(recording), model_request_parameters=model_request_parameters, replay_events=True
+                response, model_request_parameters=model_request_parameters, replay_events=[*_events(response)]
             )
 
     def _find(self, messages: Any, settings: Any, parameters: Any) -> Recording | None:
@@ -98,6 +110,19 @@ class ReplayedModel(Model[Any]):
             parts=parts, usage=_usage(answer.usage), model_name=answer.model or None,
             provider_name=recording.provider or None, finish_reason=finish_word(answer),
         )  # fmt: skip
+
+
+def _events(response: ModelResponse) -> Iterator[PartStartEvent | PartDeltaEvent]:
+    """Yield the events of a stream: texts word by word, tool calls whole."""
+    for index, part in enumerate(response.parts):
+        if isinstance(part, TextPart | ThinkingPart):
+            first, *rest = words_of(part.content)
+            yield PartStartEvent(index=index, part=replace(part, content=first))
+            for word in rest:
+                delta = TextPartDelta(word) if isinstance(part, TextPart) else ThinkingPartDelta(content_delta=word)
+                yield PartDeltaEvent(index=index, delta=delta)
+        else:
+            yield PartStartEvent(index=index, part=part)
 
 
 def _usage(usage: TokenUsage) -> RequestUsage:
