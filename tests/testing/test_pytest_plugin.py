@@ -1,6 +1,7 @@
 """The pytest plugin, in runs of pytest within this one: a test replays its log, and records it anew when asked to."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import tomllib
@@ -10,6 +11,7 @@ import httpx2
 import openai  # noqa: F401 - a run within this one forgets what it imports, and each would import it again
 import pytest
 from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
 from sessionlog import check_logs, read_events
@@ -252,6 +254,47 @@ def test_requests_go_through_the_library_s_own_transport(tmp_path, monkeypatch):
     recorder.save()
     recorder.discard()
     assert len(ReplayModel(tmp_path / "s.jsonl").recordings) == 2
+
+
+def test_requests_that_overlap_are_recorded_with_their_own_answers(tmp_path):
+    """The first one is answered last; models and clients alike."""
+    waits = {"first": asyncio.Event(), "second": asyncio.Event()}
+
+    async def reply(prompt):
+        waits[prompt].set()
+        await waits["second"].wait()
+        for _ in range(5 if prompt == "first" else 0):
+            await asyncio.sleep(0)
+        return f"to the {prompt}"
+
+    async def serve(request):
+        text = await reply(json.loads(request.content)["messages"][0]["content"])
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        return httpx2.Response(200, json={**wire.CHAT, "choices": [choice]})
+
+    async def answer(messages, info):
+        return ModelResponse(parts=[TextPart(await reply(messages[0].parts[0].content))])
+
+    recorder = Recorder(tmp_path / "s.jsonl")
+    agent = Agent(recorder.pydantic_ai(FunctionModel(answer, model_name="double")))
+
+    async def post(client, prompt):
+        return await client.post(wire.FORMATS["chat"][0], json={"model": "gpt-5", "messages": [user(prompt)]})
+
+    async def ask():
+        await asyncio.gather(*(agent.run(prompt) for prompt in waits))
+        waits.update({name: asyncio.Event() for name in waits})
+        async with httpx2.AsyncClient(transport=recorder.transport(httpx2.MockTransport(serve))) as client:
+            await asyncio.gather(*(post(client, prompt) for prompt in waits))
+
+    asyncio.run(ask())
+    recorder.save()
+    recorder.discard()
+    recordings = ReplayModel(tmp_path / "s.jsonl").recordings
+    assert [(one.request.model, one.prompt, one.answer.text) for one in recordings] == [
+        ("double", "second", "to the second"), ("double", "first", "to the first"),
+        ("gpt-5", "second", "to the second"), ("gpt-5", "first", "to the first"),
+    ]  # fmt: skip
 
 
 def test_what_cannot_be_recorded_is_refused(tmp_path):

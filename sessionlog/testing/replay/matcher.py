@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from sessionlog.errors import ReplayMiss
-from sessionlog.fast_dataclasses import dataclass, replace
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.testing.replay.difference import find_nearest, first_difference, shorten
 from sessionlog.testing.replay.recording import Recording
 from sessionlog.testing.replay.request import PARTS, Request, without_system
@@ -132,10 +132,3 @@ def _same(recordings: Iterable[Recording], request: Request, parts: Sequence[str
         asked = one.request
         if asked is not None and len(asked.messages) == len(request.messages) and asked.key(parts) == key:
             yield one
-
-
-def comparable(recording: Recording, left_out: Iterable[str]) -> Recording:
-    """Return a recording whose request has no system text if that part is left out."""
-    if recording.request is None or "system" not in left_out:
-        return recording
-    return replace(recording, request=without_system(recording.request))

@@ -24,9 +24,9 @@ from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry
 from sessionlog.settings import session_directory
-from sessionlog.testing.replay.matcher import By, Matcher, Rules, comparable
+from sessionlog.testing.replay.matcher import By, Matcher, Rules
 from sessionlog.testing.replay.recording import Recording, read_recordings
-from sessionlog.testing.replay.request import PARTS, read_request
+from sessionlog.testing.replay.request import PARTS, read_request, without_system
 
 if TYPE_CHECKING:
     from sessionlog.sources.protocol import Env
@@ -70,7 +70,9 @@ class ReplayModel:
             recorded = read_recordings(log, session or named)
             path = log.path if entry is None else entry.path
         left_out = tuple(part for part in PARTS if part in (*recorded.left_out, *ignored))
-        recordings = tuple(comparable(one, left_out) for one in recorded.recordings)
+        recordings = (
+            recorded.recordings if "system" not in left_out else tuple(map(_without_system, recorded.recordings))
+        )
         rules = Rules(path=path, recordings=recordings, left_out=left_out, by=by, damaged=recorded.damaged)
         self._matcher, self._strict_end = Matcher(rules), strict_end
 
@@ -113,17 +115,15 @@ class ReplayModel:
         self._check_number(at)
         return self._copy(recordings=self.recordings[: at - 1], live=model)
 
-    def edit(
-        self, number: int, *, text: str | None = None, tool_calls: Sequence[Any] | None = None, error: str | None = None
-    ) -> ReplayModel:
-        """Return a replay in which one answer is another one.
+    def edit(self, number: int, *, text: str = "", tool_calls: Sequence[Any] = (), error: str = "") -> ReplayModel:
+        """Return a replay in which one answer is another one, or an error.
 
         The recordings after it are given as before: to the same requests, which mostly repeat the recorded answer. So
         an edited answer ends the run, or `fork` at the number after it lets a model continue.
 
         Args:
             number: The number of the recording, from 1.
-            text: The text of the answer; None for none, unless there are no tool calls either: then it stays.
+            text: The text of the answer.
             tool_calls: Its tool calls, as `{"name": …, "arguments": {…}}` or in the format of a provider.
             error: The error in place of an answer, as `429 rate_limit_error: Slow down`.
 
@@ -132,17 +132,14 @@ class ReplayModel:
         """
         self._check_number(number)
         recording = self.recordings[number - 1]
-        if error is not None:
-            recording = replace(recording, error=error)
-        elif text is not None or tool_calls is not None:
-            [message] = read_entry({"role": "assistant", "content": text, "tool_calls": tool_calls or []}).messages
-            calls = tuple(
-                call if call.id else replace(call, id=f"call_{number}_{n}")
-                for n, call in enumerate(message.tool_calls, start=1)
-            )
-            answer = replace(recording.answer, text=message.text, thoughts="", calls=calls, finish_reason=None)
-            recording = replace(recording, answer=answer, error="")
-        return self._copy(recordings=(*self.recordings[: number - 1], recording, *self.recordings[number:]))
+        [message] = read_entry({"role": "assistant", "content": text, "tool_calls": list(tool_calls)}).messages
+        calls = tuple(
+            call if call.id else replace(call, id=f"call_{number}_{index}")
+            for index, call in enumerate(message.tool_calls, start=1)
+        )
+        answer = replace(recording.answer, text=message.text, thoughts="", calls=calls, finish_reason=None)
+        edited = replace(recording, answer=answer, error=error)
+        return self._copy(recordings=(*self.recordings[: number - 1], edited, *self.recordings[number:]))
 
     def _check_number(self, number: int) -> None:
         if not 1 <= number <= len(self.recordings):
@@ -236,3 +233,8 @@ def _check_options(by: str, ignore: Iterable[str]) -> tuple[str, ...]:
     if wrong:
         raise ValueError(f"ignore {wrong[0]!r}: use {', '.join(part for part in PARTS if part != 'messages')}")
     return ignored
+
+
+def _without_system(recording: Recording) -> Recording:
+    request = recording.request
+    return recording if request is None else replace(recording, request=without_system(request))

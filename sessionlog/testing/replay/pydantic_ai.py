@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from time import monotonic
@@ -12,7 +12,6 @@ from sessionlog.conversation.agents.pydantic_ai import names_of
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.integrations.pydantic_ai import convert_message, request_fields, response_fields
 from sessionlog.integrations.runs import library
-from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answer_bodies import finish_word, words_of
 from sessionlog.testing.replay.matcher import Matcher
 from sessionlog.testing.replay.recording import Recording
@@ -136,16 +135,14 @@ def _usage(usage: TokenUsage) -> RequestUsage:
 class RecordedModel(WrapperModel):
     """A model that records the requests to another one, and its responses.
 
-    A request is written with its response, so that the log of requests that overlap can be replayed as well.
-
     Args:
         model: The other model, or its name.
-        log: The logger.
+        write: Writes the fields of a request and those of its response.
     """
 
-    def __init__(self, model: Any, log: SessionLogger) -> None:
+    def __init__(self, model: Any, write: Callable[[Mapping[str, Any], Mapping[str, Any]], None]) -> None:
         super().__init__(model)
-        self._log = log
+        self._write = write
 
     @override
     async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
@@ -154,9 +151,9 @@ class RecordedModel(WrapperModel):
         try:
             response = await self.wrapped.request(messages, model_settings, model_request_parameters)
         except Exception as error:
-            self._write(fields, began, error=error)
+            self._record(fields, began, error=error)
             raise
-        self._write(fields, began, response)
+        self._record(fields, began, response)
         return response
 
     @override
@@ -173,19 +170,20 @@ class RecordedModel(WrapperModel):
             ) as stream:
                 yield stream
         except Exception as error:
-            self._write(fields, began, stream and stream.get(), error)
+            self._record(fields, began, stream and stream.get(), error)
             raise
-        self._write(fields, began, stream.get())
+        self._record(fields, began, stream.get())
 
     def _fields(self, messages: Any, settings: Any, parameters: Any) -> dict[str, Any]:
         converted = [made for message in messages for made in convert_message(message)]
         return request_fields(converted, parameters, settings)
 
-    def _write(
+    def _record(
         self, fields: dict[str, Any], began: float, response: Any = None, error: Exception | None = None
     ) -> None:
         latency_ms = round((monotonic() - began) * 1000, 3)
         answered = {} if response is None else response_fields(response, convert_message(response))
-        self._log.llm_request(fields.pop("messages"), model=self.model_name, **fields)
         named = {"requested_model": self.model_name, "provider": self.system}
-        self._log.llm_response(**{**named, **answered, "error": error, "latency_ms": latency_ms})
+        self._write(
+            {**fields, "model": self.model_name}, {**named, **answered, "error": error, "latency_ms": latency_ms}
+        )

@@ -26,7 +26,7 @@ from sessionlog.events.redact import redact_line
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.hashes import blake2b, hash_bytes
 from sessionlog.messages.entry import content_text
-from sessionlog.messages.json_value import decode_json, json_text, json_value
+from sessionlog.messages.json_value import decode_json, json_text, json_value, valid_text
 from sessionlog.messages.message import ContentPart, Message
 from sessionlog.messages.read import read_entry
 from sessionlog.transcript.digests import canonical_json, has_content
@@ -78,7 +78,9 @@ def read_request(fields: Mapping[str, Json]) -> Request:
 
     Messages and tools may have the format of any provider.
     """
-    messages = [message for value in fields.get("messages") or () for message in read_entry(value).messages]
+    given = fields.get("messages")
+    entries = map(read_entry, given if isinstance(given, list | tuple) else ())
+    messages = [message for entry in entries for message in entry.messages]
     if isinstance(fields.get("system"), str):
         messages = [Message.system(fields["system"]), *messages]
     return make_request([plain for message in messages if (plain := plain_message(message)) is not None], fields)
@@ -115,7 +117,7 @@ def make_request(messages: Sequence[Json], fields: Mapping[str, Json]) -> Reques
     in_order = (sorted(group, key=_number) for _, group in groupby(numbered, key=lambda one: one["role"] == "tool"))
     model = fields.get("model")
     return Request(
-        model=model if isinstance(model, str) and model else None,
+        model=valid_text(model) if isinstance(model, str) and model else None,
         system="\n\n".join(message["content"] for message in messages[:begin]),
         messages=tuple(message for group in in_order for message in group),
         tools=dict(_tools(fields.get("tools"))),
@@ -192,7 +194,10 @@ def _tools(given: Json) -> Iterator[tuple[str, Json]]:
         for one in declared if isinstance(declared, list) else [value]:
             tool = read_tool(one)
             if tool is not None:
-                yield tool.name, _redacted({"description": tool.description or "", "schema": _plain(tool.schema)})
+                yield (
+                    valid_text(tool.name),
+                    _redacted({"description": valid_text(tool.description or ""), "schema": _plain(tool.schema)}),
+                )
 
 
 def _plain(value: Json) -> Json:

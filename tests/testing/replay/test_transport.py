@@ -8,6 +8,8 @@ import httpx
 import httpx2
 import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sessionlog import SessionLogger, aggregate_usage
 from sessionlog.errors import ReplayMiss
@@ -16,6 +18,7 @@ from sessionlog.messages.answers import reader_of
 from sessionlog.messages.server_sent_events import EventStreamParser
 from sessionlog.testing import ReplayModel
 from tests.integrations import wire
+from tests.profiles import examples
 from tests.testing.replay.logs import ANSWER, ASKED, CHAT, SCHEMA, SYSTEM, session, user, write
 
 LIBRARIES = [httpx, httpx2]
@@ -232,6 +235,38 @@ def test_a_body_that_is_no_object_is_a_miss(tmp_path):
         assert client.post(wire.FORMATS["chat"][0], content=b"[1]").status_code == 404
         assert client.post(wire.FORMATS["chat"][0], content=iter([b'{"messages":', b"[]}"])).status_code == 404
     assert len(replay.misses) == 2
+
+
+TEXTS = st.sampled_from(["user", "assistant", "tool", "text", "\ud800", "a", "", "functionDeclarations", "{"])
+KEYS = st.sampled_from([
+    "messages", "input", "contents", "tools", "model", "system", "role", "content", "parts", "text", "type", "name", "id",
+    "function", "arguments", "tool_calls", "call_id", "functionCall", "functionDeclarations", "generationConfig", "stop",
+    "temperature", "stream", "stream_options",
+])  # fmt: skip
+BODIES = st.dictionaries(
+    KEYS,
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+        max_leaves=20,
+    ),
+    max_size=5,
+)
+
+
+@pytest.fixture(scope="module")
+def small_log(tmp_path_factory):
+    """The log of the agent's session."""
+    return session(tmp_path_factory.mktemp("log"))
+
+
+@examples(200)
+@given(name=st.sampled_from([*wire.FORMATS]), body=BODIES)
+def test_no_body_breaks_the_transport(small_log, name, body):
+    """Whatever the code under test sends is answered, or a miss; the text of a miss can be encoded."""
+    transport = ReplayModel(small_log).transport()
+    request = httpx2.Request("POST", wire.FORMATS[name][0], content=json.dumps(body).encode())
+    assert transport.handle_request(request).status_code in {200, 404}
 
 
 def test_a_fork_continues_with_a_transport(recorded):
