@@ -38,6 +38,7 @@ PARAMETERS = (
     "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_tokens", "seed", "stop", "reasoning",
 )  # fmt: skip
 """The parameters that logs have."""
+_EXACT = 2**53  # floats from here on are not exact, and do not fit in 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +204,7 @@ def _tools(given: Json) -> Iterator[tuple[str, Json]]:
 def _plain(value: Json) -> Json:
     """Return a value as JSON in which 1.0 is 1: writers differ there."""
     value = json_value(value)
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}

@@ -1,11 +1,18 @@
 """Recordings of logs: which answer belongs to which request."""
 
+from contextlib import suppress
+
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.find import log_at
 from sessionlog.testing.replay.recording import read_recordings
+from sessionlog.testing.replay.request import PARTS
+from tests.profiles import examples
 from tests.testing.replay.logs import ANSWER, calls, session, user, write
 
 
@@ -139,6 +146,42 @@ def test_a_log_without_the_answers_is_refused(tmp_path, answer, reason):
     path = write(tmp_path, [user("?")], *answer)
     with pytest.raises(InvalidHistory, match=f"s.jsonl: .*{reason}"):
         recordings(path)
+
+
+NAMES = st.sampled_from([
+    "messages", "earlier_messages", "tools", "model", "requested_model", "provider", "system", "system_prompt", "prompt",
+    "agent", "role", "content", "text", "type", "tool_calls", "id", "name", "arguments", "error", "attempt_index", "usage",
+    "reasoning", "message", "output", "tool", "finish_reason", "response_id", "count", "reason", "dropped", "added",
+])  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["user", "assistant", "system", "tool", "m", "", "{", "text"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5), max_leaves=15,
+)  # fmt: skip
+TYPES = st.sampled_from([
+    "session.start", "llm.request", "llm.request", "llm.response", "llm.response", "llm.delta", "tool.call",
+    "history.add", "history.pop", "compaction.end", "session.end",
+])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def odd_log(tmp_path_factory):
+    """Where a log of odd events is written."""
+    return tmp_path_factory.mktemp("odd") / "s.jsonl"
+
+
+@examples(150)
+@given(events=st.lists(st.tuples(TYPES, st.dictionaries(NAMES, VALUES, max_size=6) | VALUES), max_size=8))
+def test_no_log_breaks_the_reader(odd_log, events):
+    """Whatever its payloads are: there are recordings, each of which has a key, or the log is refused."""
+    lines = [
+        {"session_id": "s", "seq": seq, "type": kind, "ts": "2026-11-23T10:00:00Z", "data": data}
+        for seq, (kind, data) in enumerate([("session.start", {"v": 1}), *events])
+    ]
+    odd_log.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    with suppress(InvalidHistory):
+        found = recordings(odd_log)
+        assert all(one.request is None or one.request.key(PARTS) for one in found.recordings)
 
 
 def test_damage_is_counted(tmp_path):
