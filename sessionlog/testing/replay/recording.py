@@ -146,7 +146,7 @@ class _Fold:
     def read(self, items: Iterable[Event | Problem]) -> None:
         for event in self.damage.events(items):
             data = dict(event.data) if isinstance(event.data, Mapping) else {}
-            agent = str(data.pop("agent", ""))
+            agent = str(data.pop("agent", "") or "")
             if event.type == "session.start":
                 self._usages.begin(data)
             if agent and not self._own:
@@ -180,7 +180,7 @@ class _Conversation:
         self._own = own
         self._lacks_beginning = False
         self._waiting: list[_Asked] = []
-        self._count = 0
+        self._count = self._count_before = 0  # requests: all, and those before the last response
         self._answered: list[_Exchange] = []
 
     def apply(self, event: Event, agent: str) -> tuple[_Exchange | None, _Exchange | None]:
@@ -228,13 +228,14 @@ class _Conversation:
     ) -> tuple[_Exchange, _Exchange | None]:
         exchange = _Exchange(data=data, messages=messages, agent=agent)
         last = self._answered[-1] if self._answered else None
+        has_asked, self._count_before = self._count != self._count_before, self._count
+        if last is not None and last.is_failed_attempt and not has_asked:  # of a request's attempts the last one counts
+            exchange.asked, self._answered[-1] = last.asked, exchange
+            return exchange, last
         if not self._count:  # a log of answers alone
             exchange.asked = _Asked(place=0, request=self._request(data))
         elif self._waiting:
             exchange.asked = self._take(data.get("requested_model"))
-        elif last is not None and last.is_failed_attempt:  # with another model, of which only the answer counts
-            exchange.asked, self._answered[-1] = last.asked, exchange
-            return exchange, last
         self._answered.append(exchange)
         return exchange, None
 

@@ -89,6 +89,12 @@ def test_attempts_with_other_models_end_in_one_answer(tmp_path):
     assert pairs(path) == [("?", "yes"), ("more", "no")]
 
 
+def test_attempts_after_a_request_without_an_answer_are_those_of_the_last_one(tmp_path):
+    """The agent was killed before; the earlier request stays without an answer."""
+    failed = {"error": "503 busy", "attempt_index": 0}
+    assert pairs(write(tmp_path, [user("killed")], [user("?")], failed, "yes")) == [("?", "yes")]
+
+
 def test_a_request_that_got_no_answer_is_none(tmp_path):
     """The agent was killed, and asked something else."""
     path = write(tmp_path, [user("one")], [user("two")], "2", [user("three")], "3")
