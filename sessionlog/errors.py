@@ -17,6 +17,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     │   └── MissingField   (KeyError)     a required field is missing
     ├── AgentError         (RuntimeError) an agent that failed; the text received so far is kept
     ├── StaleSession       (RuntimeError) a stored session that another writer has saved meanwhile
+    ├── ReplayMiss         (AssertionError) a request that a replayed log does not hold, or recordings not asked for
     ├── SessionNotSaved    (OSError)      a store that could not save a session; memory and log are complete
     └── MissingExtra       (ImportError)  an optional package; the message names what to install
 """
@@ -123,6 +124,10 @@ class StaleSession(SessionLogError, RuntimeError):
 
 class SessionNotSaved(SessionLogError, OSError):
     """A store could not save a session. The history in memory, and the log if there is one, are complete."""
+
+
+class ReplayMiss(SessionLogError, AssertionError):
+    """A request that has no recording in a replayed log; or, at a strict end, recordings that were not asked for."""
 
 
 class MissingExtra(SessionLogError, ImportError):

@@ -246,7 +246,7 @@ def test_a_library_stays_in_its_room(library, room):
 
 
 def test_an_agent_s_package_is_its_adapter_s():
-    """A session with a plain function never loads them; each is imported by its adapter and its integration alone."""
+    """A session with a plain function never loads them; each is imported by its adapter, its integration, its replay."""
     own = {
         "pydantic_ai": ("pydantic_ai", "pydantic"),
         "openai": ("openai",),
@@ -263,6 +263,7 @@ def test_an_agent_s_package_is_its_adapter_s():
         if (names := own.get(i.target.split(".")[0])) is not None
         and not (i.module.startswith(f"{NAME}.conversation.agents.") and i.module.split(".")[3].startswith(names))
         and not (i.module.startswith(f"{NAME}.integrations.") and i.module.split(".")[2] in names)
+        and not (i.module.startswith(f"{NAME}.testing.replay.") and i.module.split(".")[3] in names)
     ]
     assert wrong == []
 

@@ -20,6 +20,7 @@ BUILTINS = {
     "MissingField": KeyError,
     "AgentError": RuntimeError,
     "StaleSession": RuntimeError,
+    "ReplayMiss": AssertionError,
     "SessionNotSaved": OSError,
     "MissingExtra": ImportError,
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from sessionlog.analytics.diff.report import diff_sessions
+from sessionlog.analytics.diff.gates import GateName, parse_limit
+from sessionlog.analytics.diff.report import SessionDiff, check_gates, diff_sessions
 from sessionlog.analytics.diff.side import Side, renamed
 from sessionlog.archive.entry import Entry
 from sessionlog.archive.find import open_session
@@ -21,6 +22,11 @@ def diff(
     pair: list[str] | None,
     *,
     full: bool,
+    max_cost: str | None,
+    max_requests: str | None,
+    max_tokens: str | None,
+    max_duration: str | None,
+    same_tools: bool,
     as_json: bool,
     now: str | None,
     prices: str | None,
@@ -32,8 +38,30 @@ def diff(
     Neither do turns that /undo removed, nor messages that a parent had dropped when a fork was made. Exits with 0 if
     they are equal, with 1 if not.
 
+    With limits it exits with 1 only if B exceeds one, whatever else differs. A cost that is not known exceeds any.
+
     Example: sessionlog diff s-9f2 s-a01
+
+    Example: sessionlog diff before.jsonl after.jsonl --max-cost +10% --max-requests +2 --same-tools
     """
+    given: dict[GateName, str | None] = {
+        "max-cost": max_cost, "max-requests": max_requests, "max-tokens": max_tokens, "max-duration": max_duration,
+    }  # fmt: skip
+    limits = {gate: parse_limit(gate, limit) for gate, limit in given.items() if limit is not None}
+    found = check_gates(_compare(pair, directory, prices, now, full=full), limits, same_tools=same_tools)
+    if as_json:
+        print_json(found.to_dict())
+        if found.problem_count:
+            note(damage_note(found.problem_count, found.problems))
+    else:
+        print_lines(partial(render_diff, found, full=full))
+    if found.failed_gates or not (found.gates or found.is_equal):
+        raise Exit(FOUND)
+
+
+def _compare(
+    pair: list[str] | None, directory: str | None, prices: str | None, now: str | None, *, full: bool
+) -> SessionDiff:
     context = report_context(None, now=now)
     if not pair:
         pair = newest_sessions(2, context.settings, directory)
@@ -47,17 +75,9 @@ def diff(
                 left[:2], right[:2], full=full, prices=book, now=context.now, progress=progress, env=context.env,
                 ledger=context.ledger,
             )  # fmt: skip
-        found = replace(
+        return replace(
             found, left=_with_logged_path(found.left, left[2]), right=_with_logged_path(found.right, right[2])
         )
-    if as_json:
-        print_json(found.to_dict())
-        if found.problem_count:
-            note(damage_note(found.problem_count, found.problems))
-    else:
-        print_lines(partial(render_diff, found, full=full))
-    if not found.is_equal:
-        raise Exit(FOUND)
 
 
 def _with_logged_path(side: Side, entry: Entry | None) -> Side:

@@ -222,6 +222,11 @@ CONTEXT = (
 DIFF = (
     Option("", "pair", "texts", "Two logs, or beginnings of sessions' ids.", "A B", default_help="the newest two"),
     Option("--full", "full", "flag", "Every message and text in full, and every tool."),
+    Option("--max-cost", "max_cost", "text", "Fail if B costs more: 0.50, or +10% or +0.05 more than A.", "LIMIT"),
+    Option("--max-requests", "max_requests", "text", "Fail if B has more requests: 12, +10%, +2.", "LIMIT"),
+    Option("--max-tokens", "max_tokens", "text", "Fail if B uses more tokens: 50000, +10%, +2000.", "LIMIT"),
+    Option("--max-duration", "max_duration", "text", "Fail if B takes longer: 90s, 5m, +10%, +30s.", "LIMIT"),
+    Option("--same-tools", "same_tools", "flag", "Fail if B calls other tools than A."),
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 

@@ -151,7 +151,7 @@ class Exchanges:
         """Record a request of httpx or httpx2; None if it is not to a model."""
         if request.method != "POST":
             return None
-        return self.open(str(request.url), lambda: _sent(request), headers=request.headers.items())
+        return self.open(str(request.url), lambda: read_body(request), headers=request.headers.items())
 
     def open(
         self,
@@ -173,7 +173,7 @@ class Exchanges:
             headers: Names and values of the request's headers.
             began: When the request began, on the monotonic clock; now by default.
         """
-        kind, provider, model = _endpoint(address)
+        kind, provider, model = endpoint_of(address)
         if kind is None:
             return None
         log = self._runs.begin(self, provider=provider, model=model)
@@ -236,9 +236,7 @@ class Exchange:
         self.expect(response.status_code, response.headers.get("content-type", ""), encoding)
         if self._has_ended:
             return
-        homes = (kind.__module__.partition(".")[0] for kind in type(response).__mro__)
-        library = sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
-        response.stream = _streams(library)[is_async](response.stream, self)
+        response.stream = _streams(library_of(response))[is_async](response.stream, self)
 
     def expect(self, status: int, content_type: str = "", encoding: str = "identity") -> None:
         """Prepare for the body of an answer with this status and these headers."""
@@ -344,14 +342,20 @@ def _without(text: str, parts: Iterable[str], mark: str) -> str:
     return text
 
 
+def library_of(value: object) -> ModuleType:
+    """Return httpx or httpx2, whichever a request or a response is of."""
+    homes = (kind.__module__.partition(".")[0] for kind in type(value).__mro__)
+    return sys.modules[next(home for home in homes if home in ("httpx", "httpx2"))]
+
+
 @lru_cache(256)
-def _endpoint(url: str) -> tuple[type[AnswerReader] | None, str | None, str | None]:
+def endpoint_of(url: str) -> tuple[type[AnswerReader] | None, str | None, str | None]:
     """Return the reader of an address's answers, the provider, and the model that it names."""
     path = urlsplit(url).path
     return reader_of(path), vendor_of(url), model_in(path)
 
 
-def _sent(request: Any) -> Any:
+def read_body(request: Any) -> Any:
     """Return the body of a request; {} for one that the host sends as a stream, which is its own to read."""
     try:
         return parse_json(request.content) or {}

@@ -204,18 +204,10 @@ class _Recorder:
         """Write a request, and before it what is known of earlier calls only now."""
         self._close_call()
         call = self._call = _Call(context.model, ctx.messages)
-        messages, parameters, settings = context.messages, context.model_request_parameters, context.model_settings
-        self._refusals(messages)
-        instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-        system = [{"role": "system", "content": instructions}] if instructions else []
-        tools = (*parameters.function_tools, *parameters.output_tools)
-        self.log.llm_request(
-            [*system, *(made for message in messages for made in self._convert(message))],
-            model=call.model,
-            tools=[_tool_fields(tool) for tool in tools] or None,
-            **{_SETTINGS[name]: value for name, value in (settings or {}).items() if name in _SETTINGS},
-            **self._marks,
-        )
+        self._refusals(context.messages)
+        converted = [made for message in context.messages for made in self._convert(message)]
+        fields = request_fields(converted, context.model_request_parameters, context.model_settings)
+        self.log.llm_request(fields.pop("messages"), model=call.model, **fields, **self._marks)
         call.began = monotonic_ns()
 
     def respond(self, response: Any, *, is_fallback: bool = False) -> None:
@@ -300,20 +292,11 @@ class _Recorder:
 
     def _response_fields(self, response: Any, call: _Call) -> dict[str, Any]:
         self._calls = response.tool_calls
-        made = self._convert(response)
-        usage = response.usage
-        fields = {
-            "content": "".join(part.content for part in response.parts if part.part_kind == "text") or None,
-            "tool_calls": [one for message in made for one in message.get("tool_calls", ())] or None,
-            "usage": read_tokens(usage),
-            "pydantic_ai_cost_usd": None if usage.cost is None else float(usage.cost),  # an estimate, mostly
+        fields = response_fields(response, self._convert(response))
+        return fields | {
             "model": response.model_name or call.model,
             "provider": response.provider_name or call.provider,
-            "finish_reason": response.finish_reason,
         }
-        if len(made) == 1 and not isinstance(made[0]["content"], str):
-            fields["message"] = made[0]  # thoughts and files
-        return fields
 
     def _attempts(self, call: _Call, attempts: Iterable[Any]) -> None:
         """Write the requests to other models that failed before a model answered."""
@@ -341,11 +324,56 @@ class _Recorder:
         """Return a message in the format of our own sessions; those of earlier requests are converted once."""
         known = self._converted.get(id(message))
         if known is None or known[1] != len(message.parts):
-            made = _plain_messages(message)
-            if made is None:
-                made = [message_to_dict(one) for one in read_entry(_with_retry_texts(message)).messages]
-            known = self._converted[id(message)] = (message, len(message.parts), made)
+            known = self._converted[id(message)] = (message, len(message.parts), convert_message(message))
         return known[2]
+
+
+def request_fields(converted: Sequence[Json], parameters: Any, settings: Any) -> dict[str, Json]:
+    """Return a request to a model under the names of `llm.request`, without its model.
+
+    Args:
+        converted: Its messages, each as `convert_message` returns it.
+        parameters: Its `ModelRequestParameters`: tools and instructions.
+        settings: Its `ModelSettings`.
+    """
+    instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+    system = [{"role": "system", "content": instructions}] if instructions else []
+    tools = (*parameters.function_tools, *parameters.output_tools)
+    return {
+        "messages": [*system, *converted],
+        "tools": [_tool_fields(tool) for tool in tools] or None,
+        **{_SETTINGS[name]: value for name, value in (settings or {}).items() if name in _SETTINGS},
+    }
+
+
+def response_fields(response: Any, converted: Sequence[Json]) -> dict[str, Json]:
+    """Return a `ModelResponse` under the names of `llm.response`.
+
+    Args:
+        response: The response.
+        converted: The same as `convert_message` returns it.
+    """
+    usage = response.usage
+    fields = {
+        "content": "".join(part.content for part in response.parts if part.part_kind == "text") or None,
+        "tool_calls": [one for message in converted for one in message.get("tool_calls", ())] or None,
+        "usage": read_tokens(usage),
+        "pydantic_ai_cost_usd": None if usage.cost is None else float(usage.cost),  # an estimate, mostly
+        "model": response.model_name,
+        "provider": response.provider_name,
+        "finish_reason": response.finish_reason,
+    }
+    if len(converted) == 1 and not isinstance(converted[0]["content"], str):
+        fields["message"] = converted[0]  # thoughts and files
+    return fields
+
+
+def convert_message(message: Any) -> list[Json]:
+    """Return a message in the format of our own sessions."""
+    made = _plain_messages(message)
+    if made is not None:
+        return made
+    return [message_to_dict(one) for one in read_entry(_with_retry_texts(message)).messages]
 
 
 def read_tokens(usage: Any) -> TokenUsage | None:

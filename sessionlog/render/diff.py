@@ -22,11 +22,13 @@ WIDE = 120
 
 _CELL = 96  # wider columns are hard to read
 _SHOWN = 40  # pairs of messages
+_REASON = 400  # characters
 
 
 def render_diff(diff: SessionDiff, *, width: int, full: bool = False) -> Iterator[Line]:
     """Yield the lines of the terminal view; `full` shows every message, text and tool."""
     yield _headline(diff)
+    yield from _gate_lines(diff)
     yield Line()
     yield from figure_lines(diff, width)
     yield from tool_lines(diff, width, full=full)
@@ -66,6 +68,15 @@ def _headline(diff: SessionDiff) -> Line:
         line.append(" · ")
         line.append(relation, "note")
     return line
+
+
+def _gate_lines(diff: SessionDiff) -> Iterator[Line]:
+    for gate in diff.gates:
+        name = f"{gate.gate} {gate.limit}".rstrip()
+        if gate.has_passed:
+            yield Line(f"passed  {name}")
+        else:
+            yield Line.of(("FAILED", "failed"), f"  {name}: {one_line(gate.reason, _REASON)}")
 
 
 def _parting(diff: SessionDiff) -> Line:

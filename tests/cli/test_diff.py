@@ -102,3 +102,40 @@ def test_two_agents_can_be_compared(cli, two, tmp_path):
     ran = cli("diff", path, two[0])
     assert ran.code == 1
     assert "≠  agent" in ran.out
+
+
+def test_a_gate_that_fails_exits_1_with_the_reason(cli, two):
+    """Also for sessions that are equal; the others are listed as passed."""
+    ran = cli("diff", two[0], two[0], "--max-requests", "0", "--same-tools", *NOW)
+    assert ran.code == 1
+    assert "FAILED  max-requests 0: requests of B: 1, allowed 0\npassed  same-tools\n" in ran.out
+
+
+def test_with_gates_a_difference_alone_exits_0(cli, two):
+    """The sessions differ, and keep their limits."""
+    ran = cli("diff", two[0], two[2], "--max-requests", "+2", "--max-tokens", "+10%", *NOW)
+    assert (ran.code, "THEY DIVERGE" in ran.out) == (0, True)
+
+
+def test_gates_are_in_the_json(cli, two):
+    """With the figures of both, and null for what is not known."""
+    ran = cli("diff", two[0], two[0], "--max-requests=-1", "--json", *NOW)
+    assert (ran.code, ran.json["equal"]) == (1, True)
+    assert ran.json["gates"] == [
+        {
+            "gate": "max-requests",
+            "limit": "-1",
+            "passed": False,
+            "left": 1,
+            "right": 1,
+            "allowed": 0.0,
+            "reason": "requests of B: 1, allowed 0 (A: 1)",
+        }
+    ]
+
+
+def test_a_limit_that_is_none_is_wrong_usage(cli, two):
+    """The message has the forms."""
+    ran = cli("diff", two[0], two[0], "--max-cost", "10%", *NOW)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--max-cost '10%': a limit is given as 0.50, +10% or +0.05" in ran.err

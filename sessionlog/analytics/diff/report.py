@@ -8,17 +8,18 @@ counted, and are not a difference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
 from sessionlog.analytics.diff.align import Pair, align
+from sessionlog.analytics.diff.gates import GateName, GateResult, Limit, check_limits, check_same_tools
 from sessionlog.analytics.diff.message import KEPT, DiffMessage
 from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.transcript import ToolUse, Transcript
 from sessionlog.errors import Problem, problems_dict
-from sessionlog.fast_dataclasses import dataclass
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log
@@ -77,6 +78,8 @@ class SessionDiff:
         messages: those that differ, from the divergence on: kind (changed, left, right), left, right: message, turn,
             role, tool, text, left_out (characters that are cut from it), calls, failed, partial; null for none
         tools: tool, left, right: calls, errors, duration_ms
+        gates: those that were asked for: gate, limit, passed, left, right and allowed (its figures), reason (null if it
+            has passed)
         problems: count, first
 
     Attributes:
@@ -84,12 +87,19 @@ class SessionDiff:
         right: The second.
         pairs: All messages of both, aligned, without the dropped ones.
         dropped: Messages that the parent had dropped when the fork was made.
+        gates: What gates found; empty without gates.
     """
 
     left: Side
     right: Side
     pairs: tuple[Pair, ...]
     dropped: int = 0
+    gates: tuple[GateResult, ...] = ()
+
+    @property
+    def failed_gates(self) -> tuple[GateResult, ...]:
+        """The gates that the right session does not pass."""
+        return tuple(gate for gate in self.gates if not gate.has_passed)
 
     @property
     def is_equal(self) -> bool:
@@ -190,6 +200,7 @@ class SessionDiff:
             "offered_tools": self.offered,
             "messages": [_pair_json(pair) for pair in self.rest if pair.kind != "same"],
             "tools": [tool.to_dict() for tool in self.tools],
+            "gates": [gate.to_dict() for gate in self.gates],
             "problems": problems_dict(self.problem_count, self.problems),
         }
 
@@ -210,6 +221,13 @@ class SessionDiff:
 def _pair_json(pair: Pair) -> dict[str, Any]:
     left, right = pair.left, pair.right
     return {"kind": pair.kind, "left": left and left.to_dict(), "right": right and right.to_dict()}
+
+
+def check_gates(diff: SessionDiff, limits: Mapping[GateName, Limit], *, same_tools: bool = False) -> SessionDiff:
+    """Return a comparison with what gates found: limits of the right session, and whether it calls the same tools."""
+    found = [*check_limits(limits, diff.left.figures(), diff.right.figures())]
+    found += [check_same_tools(diff.left.transcript.tools, diff.right.transcript.tools)] if same_tools else []
+    return replace(diff, gates=tuple(found))
 
 
 def diff_sessions(

@@ -99,7 +99,7 @@ def test_the_document_has_the_promised_keys_in_order():
     document = story().to_dict()
     assert list(document) == [
         "schema", "equal", "fork", "left", "right", "changed", "divergence", "counts", "system_prompt",
-        "offered_tools", "messages", "tools", "problems",
+        "offered_tools", "messages", "tools", "gates", "problems",
     ]  # fmt: skip
     assert document["schema"] == "sessionlog.diff/1"
     assert list(document["left"]) == list(document["right"]) == FIGURES

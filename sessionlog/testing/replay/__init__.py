@@ -1,0 +1,1 @@
+"""Replay: a recorded log stands in for the model."""
