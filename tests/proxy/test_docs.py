@@ -33,9 +33,9 @@ def test_each_variable_of_certificates_is_named():
 
 
 def test_each_variable_of_an_agent_is_set_somewhere():
-    """The table names what the plans set."""
+    """The table names what the plans set; those of opencode and Kilo differ in the agent's name alone."""
     table = PAGE.partition("## How each agent is led")[2].partition("\n\nAn address")[0]
     plans = "\n".join(path.read_text("utf-8") for path in (ROOT / "sessionlog/proxy/agents").glob("*.py"))
     names = re.findall(r"`([A-Z_]{6,})`", table)
     assert len(names) >= 5
-    assert [name for name in names if name not in plans] == []
+    assert [name for name in names if name not in plans and f'_{name.partition("_")[2]}"' not in plans] == []
