@@ -73,7 +73,11 @@ _APART = (TOOL, AGENT, "traceloop.span.kind")
 
 def first_text(attributes: Mapping[str, Any], *names: str) -> str:
     """Return the first of these attributes that is a text and not empty; "" for none."""
-    return next((value for name in names if isinstance(value := attributes.get(name), str) and value), "")
+    for name in names:
+        value = attributes.get(name)
+        if value and isinstance(value, str):
+            return value
+    return ""
 
 
 def kind_of(attributes: Mapping[str, Any]) -> Kind:
@@ -96,17 +100,19 @@ def read_span_usage(attributes: Mapping[str, Any]) -> tuple[TokenUsage, tuple[st
 
     An input that is less than its cached part was written by one who counts it apart: it is taken as it is.
     """
-    names = {
-        kind: next((name for name in known if attributes.get(name) is not None), "") for kind, known in USAGE.items()
-    }
-    if not (names["input"] or names["output"]):
-        return None
-    counts: dict[str, int] = {}
+    counts = dict.fromkeys(USAGE, 0)
+    found = set()
     issues = []
-    for kind, name in names.items():
-        counts[kind], issue = read_count(attributes[name]) if name else (0, None)
-        if issue:
-            issues.append(f"{name}: {issue}")
+    for kind, names in USAGE.items():
+        for name in names:
+            value = attributes.get(name)
+            if value is not None:
+                found.add(kind)
+                counts[kind], issue = read_count(value)
+                issues += [f"{name}: {issue}"] if issue else []
+                break
+    if found.isdisjoint(("input", "output")):
+        return None
     cached = counts["cache_read"] + counts["cache_write"]
     if cached <= counts["input"]:
         counts["input"] -= cached
