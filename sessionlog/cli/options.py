@@ -337,7 +337,8 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL,
     "export": EXPORT, "ledger": LEDGER_SHOW, "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ,
-    "ledger rebuild": LEDGER_READ, "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
+    "ledger rebuild": LEDGER_READ, "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE,
+    "pricing": PRICING,
     "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
 }  # fmt: skip
 """Every command and subcommand with its options, in the order of the help text."""

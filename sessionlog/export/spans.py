@@ -67,10 +67,9 @@ def root_span(session: Session, items: Iterable[Item]) -> ReadableSpan:
 
 
 def request_names(item: Request) -> Attributes:
-    """Return the attributes that a request's span and its metrics have in common."""
-    named = {PROVIDER[0]: item.provider, MODEL[0]: item.model, RESPONSE_MODEL[0]: item.response_model}
-    attributes: Attributes = {OPERATION: "chat"}
-    return attributes | {name: value for name, value in named.items() if value and value != UNKNOWN}
+    """Return the attributes that a request's span and its metrics have in common; `unknown` is a name like others."""
+    attributes: Attributes = {OPERATION: "chat", PROVIDER[0]: item.provider, MODEL[0]: item.model}
+    return attributes if item.response_model == UNKNOWN else attributes | {RESPONSE_MODEL[0]: item.response_model}
 
 
 @lru_cache(4096)
@@ -89,7 +88,7 @@ def _request(item: Request) -> ReadableSpan:
     if not item.requests:
         attributes["sessionlog.granularity"] = "session"
     return ReadableSpan(
-        f"chat {item.model}" if item.model != UNKNOWN else "chat",
+        f"chat {item.model}",
         context=_context(item.trace, item.id),
         parent=_context(item.trace, root_of(item.trace)),
         resource=resource_of(item.harness, item.version, item.project),
