@@ -25,6 +25,7 @@ def export(
     source: list[str] | None,
     header: list[str] | None,
     signals: str,
+    content: bool,
     again: bool,
     dry_run: bool,
     as_json: bool,
@@ -54,8 +55,8 @@ def export(
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # our own messages have what exporters log
     with r.scan_progress() as progress, r.scan_progress("sending") as sent:
         done = export_otlp(
-            context.paths, endpoint=otlp, headers=headers, signals=r.split_list([signals]), again=again,
-            dry_run=dry_run, sent=sent, **arguments.options(context, progress),
+            context.paths, endpoint=otlp, headers=headers, signals=r.split_list([signals]), content=content,
+            again=again, dry_run=dry_run, sent=sent, **arguments.options(context, progress),
         )  # fmt: skip
     if as_json:
         print_json(done.to_dict())

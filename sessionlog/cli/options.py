@@ -269,6 +269,7 @@ EXPORT = (
     Option(
         "--signals", "signals", "text", "What is sent: traces, metrics, or both.", "NAMES", default="traces,metrics"
     ),
+    Option("--content", "content", "flag", "Send prompts and answers, too, without well-known secrets."),
     Option("--again", "again", "flag", "Send everything, also what the collector has already."),
     Option("--dry-run", "dry_run", "flag", "Count what would be sent, and send nothing."), AS_JSON, TZ, NOW, *_BOOK,
 )  # fmt: skip

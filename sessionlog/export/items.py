@@ -65,6 +65,7 @@ class Request:
         id: Its span's id, 64 bits.
         trace: Its session's id as a trace, 128 bits.
         row: Its session's number in the ledger.
+        path: Its log.
         source: The agent whose log has it.
         session: The session's id.
         harness: The program that ran it.
@@ -84,6 +85,7 @@ class Request:
     id: int
     trace: int
     row: int
+    path: str
     source: str
     session: str
     harness: str
@@ -111,7 +113,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call of a tool. Attributes are those of a request, and its own.
+    """A call of a tool, with attributes of a request and its own.
 
     Attributes:
         finished: Whether its result is in the log.
@@ -226,11 +228,13 @@ def _request(row: tuple[Any, ...]) -> Request:
     (_, n, number, source, session, place, harness, key, path, time_ns, latency_ms, failed, requests, *counts) = row
     tokens, (provider, model, response_model, project, version, agent) = counts[:5], counts[5:]
     trace = trace_of(source, session, place)
-    name = ("key", source, key) if key is not None else ("row", trace, os.path.basename(path_of(path)), n)
+    path = path_of(path)
+    name = ("key", source, key) if key is not None else ("row", trace, os.path.basename(path), n)
     return Request(
         id=_hash(8, *name),
         trace=trace,
         row=number,
+        path=path,
         source=source,
         session=session,
         harness=harness if harness != UNKNOWN else source,

@@ -1,4 +1,4 @@
-"""Export to a collector of OpenTelemetry: spans and metrics of what the ledger knows, and of nothing twice.
+"""Export to a collector of OpenTelemetry: spans, metrics and events of what the ledger knows, and of nothing twice.
 
 Each signal is sent in batches, in the ledger's order, and a batch's position is stored when the collector has confirmed
 it. So a run that is killed sends at most one batch of a signal again, with the same ids and the same times. What a
@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
-from sessionlog.errors import InvalidQuery, MissingExtra
+from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra
 from sessionlog.export.items import PAGE, Item, Request, count_items, read_calls, read_requests, read_sessions
 from sessionlog.export.position import NOTHING, New, Position, Rejected, position_path
 from sessionlog.fast_dataclasses import dataclass
@@ -24,6 +24,8 @@ from sessionlog.ledger.reading import ReadBook
 from sessionlog.places import state_home
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk._logs import ReadableLogRecord
+
     from sessionlog.analytics.question import Options, Paths
     from sessionlog.export.collector import Collector
 
@@ -31,6 +33,9 @@ Progress = Callable[[int, int], None]
 
 SIGNALS = ("traces", "metrics")
 """What is sent by default."""
+
+_EVENT_BYTES = 2 << 20
+"""Messages that are sent at once."""
 
 _OF_REQUESTS = frozenset({"provider", "model"})
 """Filters that tool calls do not have."""
@@ -47,9 +52,11 @@ class Exported:
         tool_calls: Spans of tool calls.
         sessions: Spans around sessions that have any of these.
         points: Data points of metrics.
+        events: Events with the messages of requests.
+        without_log: Requests whose messages cannot be read, because their logs are gone.
         unchanged: Requests and tool calls that the endpoint has already in every signal.
         without_time: Those whose log has no time for them, which cannot be sent.
-        rejected: Spans and points that the collector refused.
+        rejected: Spans, points and events that the collector refused.
         messages: Its words about these.
         notes: Sentences about the ledger.
     """
@@ -60,6 +67,8 @@ class Exported:
     tool_calls: int
     sessions: int
     points: int
+    events: int
+    without_log: int
     unchanged: int
     without_time: int
     rejected: int
@@ -77,6 +86,7 @@ def export_otlp(
     endpoint: str,
     headers: Mapping[str, str] | None = None,
     signals: Collection[str] = SIGNALS,
+    content: bool = False,
     again: bool = False,
     dry_run: bool = False,
     sent: Progress | None = None,
@@ -91,6 +101,7 @@ def export_otlp(
         endpoint: The collector's base URL, `http://localhost:4318`.
         headers: Headers of all requests, beside those of `OTEL_EXPORTER_OTLP_HEADERS`.
         signals: `traces`, `metrics` or both.
+        content: Send the messages of requests and answers as well, as events. Well-known secrets are replaced.
         again: Send everything, whatever was confirmed before.
         dry_run: Count what would be sent, and send nothing.
         sent: Called with (items done, items in all) after each page.
@@ -103,7 +114,7 @@ def export_otlp(
         InvalidWindow: The window is outside the grammar.
     """
     try:
-        from sessionlog.export.collector import Collector, base_url
+        from sessionlog.export.collector import Collector, base_url, shown
     except ImportError as error:
         raise MissingExtra("export to a collector needs: pip install 'sessionlog[otel]'") from error
     wrong = [name for name in signals if name not in SIGNALS]
@@ -115,12 +126,13 @@ def export_otlp(
     calls = question.selection(CallSelection) if has_calls else None
     state = state_home(os.environ if question.env is None else question.env)
     with ExitStack() as stack:
-        position = stack.enter_context(Position(position_path(state, base_url(endpoint))))
+        position = stack.enter_context(Position(position_path(state, shown(base_url(endpoint)))))
         collector = stack.enter_context(Collector(endpoint, headers or {}))
 
         def send(book: ReadBook) -> Exported:
             run = _Run(book, requests, calls, position, collector, is_dry=dry_run, is_again=again)
-            return run.send([signal for signal in SIGNALS if signal in signals], sent)
+            chosen = [signal for signal in SIGNALS if signal in signals]
+            return run.send([*chosen, *(["events"] if content else [])], sent)
 
         return answer(question, send)
 
@@ -141,7 +153,7 @@ class _Run:
     ) -> None:
         self._book, self._requests, self._calls = book, requests, calls
         self._position, self._collector, self._is_dry, self._is_again = position, collector, is_dry, is_again
-        self._sent = dict.fromkeys(("requests", "tool_calls", "points", "unchanged"), 0)
+        self._sent = dict.fromkeys(("requests", "tool_calls", "points", "events", "without_log", "unchanged"), 0)
         self._sessions: set[int] = set()
         self._rejected: list[Rejected] = []
 
@@ -158,6 +170,9 @@ class _Run:
                 progress(done, total)
 
         for signal in signals:
+            if signal == "events":
+                self._send_contents(count)
+                continue
             for batch in _batches(self._new(signal, count, is_first=signal == signals[0])):
                 self._send(signal, batch)
         return Exported(
@@ -177,12 +192,13 @@ class _Run:
         if signal == "traces" and self._calls is not None:
             pages = chain(pages, read_calls(self._book, self._calls))
         for page in pages:
-            new: list[New] = [(item, None) for item in page]
-            if not self._is_again:
-                new = self._position.select(signal, page)
+            new = self._select(signal, page)
             self._sent["unchanged"] += (len(page) - len(new)) * is_first
             yield new
             count(len(page))
+
+    def _select(self, signal: str, items: Sequence[Item]) -> list[New]:
+        return [(item, None) for item in items] if self._is_again else self._position.select(signal, items)
 
     def _send(self, signal: str, batch: Sequence[New]) -> None:
         rejected = self._send_spans(batch) if signal == "traces" else self._send_metrics(batch)
@@ -209,6 +225,44 @@ class _Run:
         points = count_points(metrics)
         self._sent["points"] += points
         return NOTHING if self._is_dry or not points else self._collector.send_metrics(metrics)
+
+    def _send_contents(self, count: Callable[[int], None]) -> None:
+        """Send the messages of requests, one session of a log after the other: each is read once."""
+        requests = chain.from_iterable(read_requests(self._book, self._requests))
+        for _, group in groupby(requests, key=lambda item: (item.path, item.session)):
+            items = [*group]
+            new = [item for item, _ in self._select("events", items) if isinstance(item, Request)]
+            if self._is_dry:
+                self._sent["events"] += len(new)
+            elif new:
+                try:
+                    self._send_log(items, new)
+                except LogNotReadable:
+                    self._sent["without_log"] += len(new)
+            count(len(items))
+
+    def _send_log(self, items: Sequence[Request], new: Sequence[Request]) -> None:
+        """Send the messages of a session's new requests; its others take part in finding whose they are."""
+        from sessionlog.export.contents import read_events
+
+        ids = {item.id for item in new}
+        waiting: list[tuple[Request, ReadableLogRecord]] = []
+        total = 0
+        for item, event, size in read_events(items):
+            if item.id in ids:
+                waiting.append((item, event))
+                total += size
+            if total >= _EVENT_BYTES:
+                self._send_events(waiting)
+                waiting, total = [], 0
+        self._send_events(waiting)
+        self._position.mark("events", new)  # also those that the log has no words of
+
+    def _send_events(self, found: Sequence[tuple[Request, ReadableLogRecord]]) -> None:
+        if found:
+            self._rejected.append(self._collector.send_events([event for _, event in found]))
+            self._position.mark("events", [item for item, _ in found])
+            self._sent["events"] += len(found)
 
 
 def _batches(pages: Iterable[list[New]]) -> Iterator[list[New]]:

@@ -2,8 +2,8 @@
 
 An item is marked only after the collector has confirmed it: after a kill it is sent again, with the same id. An item
 that has changed since (an answer that was still being written) is new again, and its earlier counts are known, so that
-counters grow by the difference. Each signal has its own position. The file is named for a hash of the endpoint, which
-may hold a password.
+counters grow by the difference. Each signal has its own position. The file is named for a hash of the endpoint without
+its password, so that a new one does not send everything again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Self
 
 from sessionlog import files
 from sessionlog.errors import NotExported
-from sessionlog.export.items import Item, State
+from sessionlog.export.items import PAGE, Item, State
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
 
@@ -75,10 +75,12 @@ class Position:
         Raises:
             NotExported: The database cannot be read.
         """
-        ids = ", ".join(str(_signed(item.id)) for item in items)
+        known: dict[int, State] = {}
         with self._named():
-            rows = self._connection.execute(f"SELECT * FROM {signal} WHERE id IN ({ids})")  # noqa: S608 - numbers
-            known: dict[int, State] = {row[0]: row[1:] for row in rows}
+            for start in range(0, len(items), PAGE):
+                ids = ", ".join(str(_signed(item.id)) for item in items[start : start + PAGE])
+                rows = self._connection.execute(f"SELECT * FROM {signal} WHERE id IN ({ids})")  # noqa: S608 - numbers
+                known |= {row[0]: row[1:] for row in rows}
         sent = ((item, known.get(_signed(item.id))) for item in items)
         return [(item, before) for item, before in sent if before != item.state]
 

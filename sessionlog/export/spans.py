@@ -55,7 +55,7 @@ def root_span(session: Session, items: Iterable[Item]) -> ReadableSpan:
     }  # fmt: skip
     return ReadableSpan(
         f"invoke_agent {session.harness}",
-        context=_context(session.trace, session.id),
+        context=context_of(session.trace, session.id),
         resource=resource_of(session.harness, UNKNOWN, session.project),
         attributes=_failed(attributes) if session.status in _FAILED else attributes,
         kind=SpanKind.INTERNAL,
@@ -79,7 +79,8 @@ def resource_of(service: str, version: str = UNKNOWN, project: str = UNKNOWN) ->
     return Resource({name: value for name, value in attributes.items() if value and value != UNKNOWN})
 
 
-def _request(item: Request) -> ReadableSpan:
+def request_attributes(item: Request) -> Attributes:
+    """Return the attributes of a request's span, and of its event."""
     attributes: Attributes = {CONVERSATION[0]: item.session, **request_names(item)}
     if not item.failed or item.usage.total:
         attributes |= span_usage(item.usage)
@@ -87,12 +88,16 @@ def _request(item: Request) -> ReadableSpan:
         attributes[AGENT] = item.agent
     if not item.requests:
         attributes["sessionlog.granularity"] = "session"
+    return _failed(attributes) if item.failed else attributes
+
+
+def _request(item: Request) -> ReadableSpan:
     return ReadableSpan(
         f"chat {item.model}",
-        context=_context(item.trace, item.id),
-        parent=_context(item.trace, root_of(item.trace)),
+        context=context_of(item.trace, item.id),
+        parent=context_of(item.trace, root_of(item.trace)),
         resource=resource_of(item.harness, item.version, item.project),
-        attributes=_failed(attributes) if item.failed else attributes,
+        attributes=request_attributes(item),
         kind=SpanKind.CLIENT,
         status=_status(failed=item.failed),
         start_time=item.start_ns,
@@ -109,8 +114,8 @@ def _call(item: Call) -> ReadableSpan:
         attributes[AGENT] = item.agent
     return ReadableSpan(
         f"execute_tool {item.tool}",
-        context=_context(item.trace, item.id),
-        parent=_context(item.trace, root_of(item.trace)),
+        context=context_of(item.trace, item.id),
+        parent=context_of(item.trace, root_of(item.trace)),
         resource=resource_of(item.harness, UNKNOWN, item.project),
         attributes=_failed(attributes) if item.failed else attributes,
         kind=SpanKind.INTERNAL,
@@ -121,7 +126,8 @@ def _call(item: Call) -> ReadableSpan:
     )
 
 
-def _context(trace: int, span: int) -> SpanContext:
+def context_of(trace: int, span: int) -> SpanContext:
+    """Return the ids of a span."""
     return SpanContext(trace, span, is_remote=False, trace_flags=_SAMPLED)
 
 

@@ -1,4 +1,4 @@
-"""Messages of OpenTelemetry's GenAI conventions as messages of chat APIs.
+"""Messages of OpenTelemetry's GenAI conventions as messages of chat APIs, and ours as theirs.
 
 The conventions have a role and typed parts: `text` and `reasoning` with `content`, `tool_call` with `id`, `name` and
 `arguments`, `tool_call_response` with `id` and `response`, and others with a `modality`. Spans carry JSON texts,
@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sessionlog.messages.genai import ANSWERED, SENT, SYSTEM
+from sessionlog.messages.message import Message
 
 Json = Any
+_WORDS = {"text": "text", "thinking": "reasoning"}
 
 
 def sent_messages(attributes: Mapping[str, Json]) -> list[Json]:
@@ -53,6 +55,23 @@ def last_prompt(messages: Sequence[Json]) -> str | None:
         if _field(message, "role") == "user" and isinstance(content, str) and content:
             return content
     return None
+
+
+def genai_message(message: Message) -> dict[str, Json]:
+    """Return a message of ours as the conventions have it; a picture or file is its kind, without its bytes."""
+    parts: list[dict[str, Json]] = []
+    if message.role == "tool":
+        parts.append({"type": "tool_call_response", "id": message.tool_call_id or "", "response": message.text})
+    for part in () if message.role == "tool" else message.parts:
+        if part.type in _WORDS and part.text:
+            parts.append({"type": _WORDS[part.type], "content": part.text})
+        elif part.type not in _WORDS:
+            parts.append({"type": part.type})
+    parts += [
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+        for call in message.tool_calls
+    ]
+    return {"role": message.role, "parts": parts}
 
 
 def _message(message: Json) -> list[Json]:

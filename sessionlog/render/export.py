@@ -16,7 +16,7 @@ def render_exported(done: Exported, *, width: int) -> Iterator[Line]:  # noqa: A
         counted(count, what)
         for count, what in (
             (done.requests, "request"), (done.tool_calls, "tool call"), (done.sessions, "session"),
-            (done.points, "point"),
+            (done.points, "point"), (done.events, "event"),
         )
         if count
     ]  # fmt: skip
@@ -24,6 +24,8 @@ def render_exported(done: Exported, *, width: int) -> Iterator[Line]:  # noqa: A
     yield Line.of((f"{would} {', '.join(parts) or 'nothing new'}", "title"), f" · {one_line(done.endpoint, 200)}")
     if done.unchanged:
         yield Line(f"{counted(done.unchanged, 'item')} sent before (--again sends them again)", "note")
+    if done.without_log:
+        yield Line(f"{counted(done.without_log, 'item')} without messages: the log is gone", "note")
     if done.without_time:
         yield Line(f"{counted(done.without_time, 'item')} not sent: the log has no time for them", "note")
     if done.rejected:

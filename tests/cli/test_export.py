@@ -29,7 +29,7 @@ def test_the_document_has_a_schema(cli, logs, receiver):
     document = cli("export", logs, "--otlp", receiver.url, "--signals", "traces", "--json").json
     assert document == {
         "schema": "sessionlog.export/1", "endpoint": receiver.url, "dry_run": False, "requests": 3, "tool_calls": 0,
-        "sessions": 3, "points": 0, "unchanged": 0, "without_time": 0, "rejected": 0, "messages": [], "notes": [],
+        "sessions": 3, "points": 0, "events": 0, "without_log": 0, "unchanged": 0, "without_time": 0, "rejected": 0, "messages": [], "notes": [],
     }  # fmt: skip
 
 

@@ -60,6 +60,16 @@ class Received:
             for point in getattr(metric, kind).data_points
         ]  # fmt: skip
 
+    def events(self):
+        """(span's id, name, attributes with values of Python) of all log records, in order."""
+        return [
+            (record.span_id, record.event_name, {pair.key: _value(pair.value) for pair in record.attributes})
+            for message in self.messages("/v1/logs")
+            for resource in message.resource_logs
+            for scope in resource.scope_logs
+            for record in scope.log_records
+        ]
+
     def write_json(self, path):
         """Write the spans as the collector's file exporter does: OTLP JSON, a message a line, ids in hexadecimal."""
         path.write_text("".join(f"{json.dumps(_as_otlp(one))}\n" for one in self.messages("/v1/traces")))
@@ -69,6 +79,16 @@ class Received:
 def attributes(item):
     """The attributes of a span or point as a table."""
     return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in item.attributes}
+
+
+def _value(value):
+    """A value of OTLP as one of Python."""
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_value(one) for one in value.array_value.values]
+    if kind == "kvlist_value":
+        return {pair.key: _value(pair.value) for pair in value.kvlist_value.values}
+    return None if kind is None else getattr(value, kind)
 
 
 def _as_otlp(message):
