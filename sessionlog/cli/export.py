@@ -8,8 +8,9 @@ from functools import partial
 
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
-from sessionlog.export.otlp import export_otlp
+from sessionlog.export.otlp import Exported, export_otlp
 from sessionlog.render.export import render_exported
+from sessionlog.render.notes import damage_note
 
 
 def export(
@@ -58,14 +59,20 @@ def export(
             context.paths, endpoint=otlp, headers=headers, signals=r.split_list([signals]), content=content,
             again=again, dry_run=dry_run, sent=sent, **arguments.options(context, progress),
         )  # fmt: skip
+    _show(done, as_json=as_json)
+    if done.is_empty:
+        note(r.nothing_found(context, narrowed=bool(since or until or arguments.filters)))
+    if done.rejected:
+        raise Exit(FOUND)
+
+
+def _show(done: Exported, *, as_json: bool) -> None:
     if as_json:
         print_json(done.to_dict())
     else:
         r.print_lines(partial(render_exported, done))
-    for sentence in done.notes:
+    for sentence in (*done.notes, *([damage_note(done.problem_count, done.problems)] if done.problem_count else [])):
         note(sentence)
-    if done.rejected:
-        raise Exit(FOUND)
 
 
 def _headers(given: Sequence[str]) -> dict[str, str]:

@@ -154,8 +154,12 @@ def base_url(endpoint: str) -> str:
     Raises:
         InvalidQuery: It is no URL of HTTP.
     """
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(endpoint)
+        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:  # a port or an address that is none
+        raise InvalidQuery(f"the endpoint is no URL ({error}), such as http://localhost:4318") from error
+    if not is_http:
         raise InvalidQuery(f"{shown(endpoint)!r} is no endpoint of OTLP over HTTP, such as http://localhost:4318")
     path = next((parts.path.removesuffix(one) for one in _PATHS if parts.path.endswith(one)), parts.path)
     return urlunsplit((parts.scheme, parts.netloc, path.rstrip("/"), parts.query, ""))

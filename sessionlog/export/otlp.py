@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
-from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra
+from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem
 from sessionlog.export.items import PAGE, Item, Request, count_items, read_calls, read_requests, read_sessions
 from sessionlog.export.position import NOTHING, New, Position, Rejected, position_path
 from sessionlog.fast_dataclasses import dataclass
@@ -37,6 +37,9 @@ SIGNALS = ("traces", "metrics")
 _EVENT_BYTES = 2 << 20
 """Messages that are sent at once."""
 
+_NAMED = 5
+"""Problems that the JSON document names."""
+
 _OF_REQUESTS = frozenset({"provider", "model"})
 """Filters that tool calls do not have."""
 
@@ -54,10 +57,12 @@ class Exported:
         points: Data points of metrics.
         events: Events with the messages of requests.
         without_log: Requests whose messages cannot be read, because their logs are gone.
-        unchanged: Requests and tool calls that the endpoint has already in every signal.
+        unchanged: Requests and tool calls of the first signal that the endpoint has already.
         without_time: Those whose log has no time for them, which cannot be sent.
         rejected: Spans, points and events that the collector refused.
         messages: Its words about these.
+        problem_count: Problems of the logs.
+        problems: The first of them.
         notes: Sentences about the ledger.
     """
 
@@ -73,11 +78,20 @@ class Exported:
     without_time: int
     rejected: int
     messages: tuple[str, ...]
+    problem_count: int
+    problems: tuple[Problem, ...]
     notes: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to send, sent before or not."""
+        return not (self.requests or self.tool_calls or self.points or self.events or self.unchanged)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document."""
-        return {"schema": "sessionlog.export/1", **{name: getattr(self, name) for name in self.__slots__}}
+        fields = {name: getattr(self, name) for name in self.__slots__ if name not in ("problem_count", "problems")}
+        problems = {"count": self.problem_count, "first": [str(problem) for problem in self.problems[:_NAMED]]}
+        return {"schema": "sessionlog.export/1", **fields, "problems": problems}
 
 
 def export_otlp(
@@ -182,6 +196,8 @@ class _Run:
             without_time=without_time,
             rejected=sum(one.count for one in self._rejected),
             messages=tuple(dict.fromkeys(one.message for one in self._rejected if one.message)),
+            problem_count=self._book.problem_count,
+            problems=tuple(self._book.problems),
             notes=tuple(self._book.notes),
             **self._sent,
         )

@@ -18,6 +18,7 @@ instrumentation captures them; those that it captures in events need the process
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections import Counter
@@ -25,8 +26,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from sessionlog.errors import InvalidSessionId
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.integrations.runs import Guard, Runs, library
+from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.genai import (
     AGENT,
@@ -65,6 +68,8 @@ _SETTINGS = {
 }  # fmt: skip
 _CANCELLATIONS = frozenset({"CancelledError", "GeneratorExit", "KeyboardInterrupt"})
 _MOST_COMPARED = 1000
+"""Requests of a trace that a later span is compared with."""
+
 _MOST_OPEN = 100_000
 """Open spans that are remembered: a host may begin spans that never end."""
 
@@ -87,7 +92,7 @@ class SessionLogSpanProcessor(SpanProcessor):
         self._outside = log or SessionLogger(**options)  # counts errors where there is no session
         self._open: dict[int, _Open] = {}
         self._running: Counter[str] = Counter()  # outermost spans of each session
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a hook that redacts may begin spans of its own
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002 - the SDK's signature
         """Remember a span until it ends."""
@@ -153,11 +158,10 @@ class SessionLogSpanProcessor(SpanProcessor):
 
     def _tool(self, ended: _Open, span: ReadableSpan, fields: Mapping[str, Json]) -> None:
         error, is_cancelled = _error_of(span)
-        output = _parsed(fields.get(TOOL_OUTPUT))
         self._session(ended).tool_call(
             first_text(fields, TOOL) or span.name,
             _parsed(fields.get(TOOL_INPUT)),
-            output=output,
+            output=_parsed(fields.get(TOOL_OUTPUT)),
             duration_ms=_milliseconds(span),
             error="cancelled" if is_cancelled else error,
             id=first_text(fields, TOOL_CALL) or None,
@@ -201,14 +205,9 @@ class SessionLogSpanProcessor(SpanProcessor):
 
 def session_id_of(conversation: str) -> str:
     """Return the id of a conversation's session: its own if that can be a file name, else a hash of it."""
-    from sessionlog.errors import InvalidSessionId
-    from sessionlog.logger.ids import check_session_id
-
     try:
         return check_session_id(conversation)
     except InvalidSessionId:
-        import hashlib
-
         return f"conversation-{hashlib.blake2b(conversation.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 

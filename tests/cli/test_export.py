@@ -30,6 +30,7 @@ def test_the_document_has_a_schema(cli, logs, receiver):
     assert document == {
         "schema": "sessionlog.export/1", "endpoint": receiver.url, "dry_run": False, "requests": 3, "tool_calls": 0,
         "sessions": 3, "points": 0, "events": 0, "without_log": 0, "unchanged": 0, "without_time": 0, "rejected": 0, "messages": [], "notes": [],
+        "problems": {"count": 0, "first": []},
     }  # fmt: skip
 
 
@@ -80,3 +81,14 @@ def test_a_collector_has_to_be_named(cli, logs):
         "sessionlog: give a collector: sessionlog export --otlp http://localhost:4318\n",
     )
     assert "'otel.json' is no endpoint" in cli("export", logs, "--otlp", "otel.json").err
+
+
+def test_damage_and_nothing_are_noted(cli, logs, receiver, tmp_path):
+    """On stderr; damage is named by file and line, and an empty export by where logs were looked for."""
+    (logs / "torn.jsonl").write_text('{"session_id":"t","seq":0,"type":"session.start"}\nnot json\n')
+    ran = cli("export", logs, "--otlp", receiver.url)
+    assert (ran.code, ran.out.split(",")[0]) == (0, "sent 3 requests")
+    assert "damaged piece skipped (torn.jsonl:2" in ran.err
+    ran = cli("export", logs, "--otlp", receiver.url, "--model", "none")
+    assert ran.out == f"sent nothing new · {receiver.url}\n"
+    assert "no session in" in ran.err

@@ -1,6 +1,7 @@
 """Export to a collector: what arrives is what the ledger knows, once, with ids that stay the same."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -66,6 +67,18 @@ def test_a_log_survives_the_round_trip(send, receiver, tmp_path, case):
     assert done.requests == before.total()
     if before:
         assert records(receiver.write_json(tmp_path / "spans.jsonl")) == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SESSIONLOG_REAL" not in os.environ, reason="$SESSIONLOG_REAL names no homes of real clients")
+def test_logs_of_real_clients_survive_the_round_trip(send, receiver, tmp_path):
+    """The same for every home, with an event for each request that is one."""
+    for home in sorted(path for path in Path(os.environ["SESSIONLOG_REAL"]).iterdir() if path.is_dir()):
+        receiver.requests.clear()
+        before = records(home)
+        assert send(home, content=True).requests == before.total(), home
+        if before:
+            assert records(receiver.write_json(tmp_path / f"{home.name}.jsonl")) == before, home
 
 
 def test_a_session_is_a_trace(send, receiver, log):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import anthropic
@@ -432,3 +433,20 @@ def test_errors_stay_with_the_logger(install, tmp_path, on_error):
     else:
         span.end()
         assert log.health().dropped_by == {"integration": 1}
+
+
+def test_traces_of_many_threads_do_not_mix(install, tmp_path):
+    """Each has its own session, and all of its calls; a hook that begins spans of its own does not block."""
+    tracer = install(instrument=False, directory=tmp_path, redact=lambda text: tracer.start_span("hook").end() or text)
+
+    def run(number):
+        with tracer.start_as_current_span(f"run {number}"):
+            for _ in range(5):
+                begin(tracer, tokens=(number, 1)).end()
+
+    with ThreadPoolExecutor(10) as threads:
+        list(threads.map(run, range(1, 21)))
+    found = [[read_usage(data["usage"])[0].input for type_, data in events if type_ == "llm.response"]
+             for events in ([(e.type, e.data) for e in read_events(path)] for path in tmp_path.glob("*.jsonl"))]  # fmt: skip
+    assert sorted(found) == [[number] * 5 for number in range(1, 21)]
+    assert totals(tmp_path).success_sessions == 20

@@ -541,7 +541,7 @@ SOURCE = structs.replace(
         name_sessions=_session_names,
         is_apart=True,
         harness=UNKNOWN,
-        parser_version=2,
+        parser_version=3,
     ),
     locate=lambda env: tuple(filter(None, env.get("SESSIONLOG_OTEL_PATH", "").split(os.pathsep))),
 )
