@@ -68,7 +68,7 @@ _SETTINGS = {
 }  # fmt: skip
 _CANCELLATIONS = frozenset({"CancelledError", "GeneratorExit", "KeyboardInterrupt"})
 _MOST_COMPARED = 1000
-"""Requests of a trace that a later span is compared with."""
+"""Requests and requested tool calls of a trace that a later span is compared with."""
 
 _MOST_OPEN = 100_000
 """Open spans that are remembered: a host may begin spans that never end."""
@@ -154,17 +154,23 @@ class SessionLogSpanProcessor(SpanProcessor):
         with self._lock:
             found = [one for one in _requests(call, ended.inner) if trace.add(one)]
         for one in found:
-            trace.output = one.write(self._session(ended, one), marks) or trace.output
+            answer = one.write(self._session(ended, one), marks)
+            with self._lock:
+                trace.output = answer.get("content") or trace.output
+                trace.requested = [*trace.requested, *(answer.get("tool_calls") or ())][-_MOST_COMPARED:]
 
     def _tool(self, ended: _Open, span: ReadableSpan, fields: Mapping[str, Json]) -> None:
         error, is_cancelled = _error_of(span)
+        name, given = first_text(fields, TOOL) or span.name, _parsed(fields.get(TOOL_INPUT))
+        with self._lock:
+            call_id = first_text(fields, TOOL_CALL) or ended.trace.take_id(name, given)
         self._session(ended).tool_call(
-            first_text(fields, TOOL) or span.name,
-            _parsed(fields.get(TOOL_INPUT)),
+            name,
+            given,
             output=_parsed(fields.get(TOOL_OUTPUT)),
             duration_ms=_milliseconds(span),
             error="cancelled" if is_cancelled else error,
-            id=first_text(fields, TOOL_CALL) or None,
+            id=call_id,
             **ended.marks(),
         )
 
@@ -222,9 +228,10 @@ class _Trace:
         log: Its logger; None before its first call.
         calls: The last requests that are written, by the response's id and by their tokens.
         output: The last answer.
+        requested: The last tool calls that models have requested.
     """
 
-    __slots__ = ("calls", "end", "log", "open", "outermost", "output", "session")
+    __slots__ = ("calls", "end", "log", "open", "outermost", "output", "requested", "session")
 
     def __init__(self, outermost: _Open) -> None:
         self.outermost, self.open, self.session = outermost, 0, ""
@@ -232,6 +239,7 @@ class _Trace:
         self.log: SessionLogger | None = None
         self.calls: dict[str | TokenUsage, _Call] = {}
         self.output: str | None = None
+        self.requested: list[dict[str, Json]] = []
 
     @property
     def key(self) -> str:
@@ -249,6 +257,14 @@ class _Trace:
         if len(self.calls) > _MOST_COMPARED:
             del self.calls[next(iter(self.calls))]
         return True
+
+    def take_id(self, name: str, given: Json) -> str | None:
+        """Return the id of the first requested call with this name and these arguments, which some spans lack."""
+        for index, call in enumerate(self.requested):
+            if (call["name"], call["arguments"]) == (name, given):
+                found: str | None = self.requested.pop(index)["id"]
+                return found
+        return None
 
 
 class _Open:
@@ -291,9 +307,9 @@ class _Open:
 
     def marks(self) -> dict[str, str]:
         """Return the name of the agent that it belongs to, as a field of events, if that runs inside another agent."""
-        agents = [one for one in self.around() if one.kind == "sum"]
-        name = first_text(agents[0].fields, AGENT) if len(agents) > 1 else ""
-        return {"agent": name} if name else {}
+        sums = (one.fields for one in self.around() if one.kind == "sum")
+        agents = [name for fields in sums if (name := first_text(fields, AGENT))]
+        return {"agent": agents[0]} if agents and agents[0] != agents[-1] else {}
 
 
 class _Call:
@@ -357,8 +373,8 @@ class _Call:
         provider, model = first_text(fields, *PROVIDER) or None, first_text(fields, *MODEL) or None
         return {"prompt": last_prompt(sent_messages(fields)), "model": model, "provider": provider}
 
-    def write(self, log: SessionLogger, marks: Mapping[str, Json]) -> str | None:
-        """Write the request and its response, and return the text of the answer."""
+    def write(self, log: SessionLogger, marks: Mapping[str, Json]) -> dict[str, Json]:
+        """Write the request and its response, and return the fields of the answer."""
         fields, self.fields = self.fields, {}
         model = first_text(fields, *MODEL) or None
         request = {"model": model, "messages": sent_messages(fields) or None}
@@ -381,8 +397,7 @@ class _Call:
             partial="cancelled" if self._is_cancelled else None,
             **marks,
         )
-        content: str | None = answer.get("content")
-        return content
+        return answer
 
 
 def _requests(call: _Call, inner: Iterable[_Call]) -> list[_Call]:

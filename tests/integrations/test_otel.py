@@ -232,6 +232,40 @@ def test_the_spans_of_a_framework_around_the_client_s_count_once(install, tmp_pa
     assert totals(tmp_path).requests == 2
 
 
+def test_the_spans_of_an_agent_sdk_and_its_client_are_one_session(install, tmp_path, monkeypatch):
+    """The official instrumentations of OpenAI's Agents SDK and of its client: a workflow, an agent, a tool, two calls."""
+    import agents
+    from agents.tracing import get_trace_provider, set_trace_processors
+    from opentelemetry.instrumentation.genai.openai_agents import OpenAIAgentsInstrumentor
+
+    from tests.integrations.test_openai_agents import agent_of, call_item, response_of, run, text_item
+
+    kept = get_trace_provider()._multi_processor._processors
+    tracer, instrumentor = install(), OpenAIAgentsInstrumentor()
+    outputs = iter([call_item("weather", {"city": "Bonn"}), text_item("Rain.")])
+    numbers = iter(range(10))
+    set_trace_processors([])
+    instrumentor.instrument(tracer_provider=tracer.provider)
+    try:
+        agent = agent_of(lambda asked: {**response_of(next(outputs), request=asked), "id": f"resp_{next(numbers):016}"})
+        assert run(agent, "Weather?").final_output == "Rain."
+    finally:
+        instrumentor.uninstrument()
+        agents.set_trace_processors(list(kept))
+    responses, [tool] = of_type(tmp_path, "llm.response"), of_type(tmp_path, "tool.call")
+    assert [(counts(one)["input"], counts(one)["cache_read"]) for one in responses] == [(15, 100), (15, 100)]
+    assert (tool["tool"], tool["input"], tool["output"], tool["id"]) == (
+        "weather",
+        {"city": "Bonn"},
+        "rain in Bonn",
+        "c1",
+    )
+    assert not any("agent" in one for one in (*responses, tool))
+    [start] = of_type(tmp_path, "session.start")
+    assert (start["prompt"], start["metadata"]) == ("Weather?", {"agent": "forecaster"})
+    assert totals(tmp_path).success_sessions == 1
+
+
 def begin(tracer, *, kind=SpanKind.CLIENT, tokens=(100, 20), **attributes):
     """Begin a span of a call of a model; `response__id` stands for `gen_ai.response.id`."""
     fields = {"operation__name": "chat", "provider__name": "anthropic", "request__model": "claude-haiku-4-5"}
