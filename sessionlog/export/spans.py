@@ -26,6 +26,7 @@ from sessionlog.messages.genai import (
     OPERATION,
     PROVIDER,
     RESPONSE_MODEL,
+    STATUS,
     TOOL,
     TOOL_SERVER,
     span_usage,
@@ -51,7 +52,7 @@ def root_span(session: Session, items: Iterable[Item]) -> ReadableSpan:
     ends = [item.end_ns for item in inside] + ([] if session.end_ns is None else [session.end_ns])
     attributes: Attributes = {
         OPERATION: "invoke_agent", AGENT: session.harness, CONVERSATION[0]: session.session,
-        "sessionlog.source": session.source, "sessionlog.status": session.status or "unfinished",
+        "sessionlog.source": session.source, STATUS: "unfinished" if session.status is None else session.status,
     }  # fmt: skip
     return ReadableSpan(
         f"invoke_agent {session.harness}",

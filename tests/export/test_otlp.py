@@ -35,7 +35,7 @@ QUICK = (
     "claude-code/every-kind-of-copy", "codex/models", "gemini/cli-home", "opencode/v1-database", "openclaw/models", "hermes/sums", "otel/otlp-lines",
 )  # fmt: skip
 RECORDS = """
-SELECT s.session, r.time_ns, l.provider, l.model, l.response_model, r.failed, r.latency_ms, l.project,
+SELECT s.session, s.end_status, r.time_ns, l.provider, l.model, l.response_model, r.failed, r.latency_ms, l.project,
     r.input, r.output, r.cache_read, r.cache_write, MIN(r.reasoning, r.output)
 FROM records r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id
 WHERE s.counted AND r.time_ns IS NOT NULL AND (r.requests OR r.input OR r.output OR r.cache_read OR r.cache_write)

@@ -59,6 +59,7 @@ from sessionlog.messages.genai import (
     RESPONSE_ID,
     RESPONSE_MODEL,
     SENT,
+    STATUS,
     SYSTEM,
     TOOL,
     TOOL_CALL,
@@ -415,7 +416,8 @@ def steps(row: Call, state: State) -> Steps:
     elif row.key:
         yield from _response(row, state)
     if row.kind == "sum":
-        state.status, state.error = "error" if row.error else "success", row.error
+        known = row.first(STATUS) or ("error" if row.error else "success")
+        state.status, state.error = None if known == "unfinished" else known, row.error
     yield Status(row.end, state.status, state.error)
 
 
