@@ -103,7 +103,7 @@ class Collector:
         """Return the collector's answer, read into an empty `response`."""
         answer, error = self._http.take()
         if answer is None:
-            raise NotExported(f"{self.place} cannot be reached: {self._words(_reason(error))}")
+            raise NotExported(f"{self.place} cannot be reached: {self._words(_reason(error))}{grpc_hint(self._base)}")
         if not 200 <= answer.status_code < 300:
             words = self._words(_error_text(answer))
             raise NotExported(f"{self.place} answered {answer.status_code} to {what}{f': {words}' if words else ''}")
@@ -169,6 +169,11 @@ def shown(endpoint: str) -> str:
     """Return an endpoint for people: without a password and a query."""
     parts = urlsplit(endpoint)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def grpc_hint(base: str) -> str:
+    """Return what to try instead of the port at which collectors speak gRPC; "" for other ports."""
+    return "; 4317 is the port of gRPC, OTLP over HTTP has 4318" if urlsplit(base).port == 4317 else ""
 
 
 def _secrets(headers: Mapping[str, str]) -> list[str]:

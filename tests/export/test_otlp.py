@@ -19,7 +19,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from sessionlog import aggregate_usage
 from sessionlog.errors import InvalidQuery, MissingExtra, NotExported
 from sessionlog.events.times import parse_time
-from sessionlog.export.collector import base_url, shown
+from sessionlog.export.collector import base_url, grpc_hint, shown
 from sessionlog.export.items import Call, root_of, trace_of
 from sessionlog.export.otlp import export_otlp
 from sessionlog.export.position import Position
@@ -316,6 +316,12 @@ def test_each_endpoint_has_a_position_of_its_own(send, receiver, log):
 def test_endpoints_are_base_urls(endpoint, base, place):
     """What people see has no password and no query."""
     assert (base_url(endpoint), shown(endpoint)) == (base, place)
+
+
+def test_the_port_of_grpc_has_a_hint():
+    """It is the commonest wrong one."""
+    assert "OTLP over HTTP has 4318" in grpc_hint("http://localhost:4317")
+    assert grpc_hint("http://localhost:4318") == grpc_hint("https://otel.example.com/otlp") == ""
 
 
 @pytest.mark.parametrize("endpoint", ["localhost:4318", "grpc://h:4317", "http://", "otel.json"])
