@@ -18,6 +18,7 @@ import httpx2
 import orjson
 from langchain_core.callbacks import CallbackManager
 from langchain_core.language_models import GenericFakeChatModel
+from opentelemetry.sdk.trace import TracerProvider
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
@@ -26,6 +27,7 @@ from sessionlog import SessionLogger
 from sessionlog.integrations.anthropic import SessionLogMiddleware
 from sessionlog.integrations.http import RecordingTransport
 from sessionlog.integrations.langchain import SessionLogHandler
+from sessionlog.integrations.otel import SessionLogSpanProcessor
 from sessionlog.integrations.pydantic_ai import SessionLogCapability
 
 ROUNDS, CALLS, CHUNKS = 30, 20, 1000
@@ -111,6 +113,41 @@ def pydantic_ai(log):
     return lambda: agent.run_sync("What does a.py do?")
 
 
+SPAN = {
+    "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-5",
+    "gen_ai.response.id": "chatcmpl-0123456789abcdef", "gen_ai.response.model": "gpt-5-2025-08-07",
+    "gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 12, "gen_ai.usage.cache_read.input_tokens": 512,
+}  # fmt: skip
+"""Of a call whose messages are not captured."""
+
+
+def spans(log):
+    """A span of a call of a model in an open trace."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    if log is not None:
+        provider.add_span_processor(SessionLogSpanProcessor(log))
+    tracer = provider.get_tracer("bench")
+    run = tracer.start_as_current_span("run")
+    run.__enter__()
+
+    def call():
+        number = time.perf_counter_ns()
+        span = tracer.start_span("chat gpt-5", attributes={**SPAN, "gen_ai.response.id": f"chatcmpl-{number:020}"})
+        span.end()
+
+    call.run = run
+    return call
+
+
+def other_spans(log):
+    """A span that has nothing to do with models."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    if log is not None:
+        provider.add_span_processor(SessionLogSpanProcessor(log))
+    tracer = provider.get_tracer("bench")
+    return lambda: tracer.start_span("SELECT", attributes={"db.system": "postgresql"}).end()
+
+
 def microseconds(call):
     """The time of a call, of some in a row."""
     began = time.perf_counter()
@@ -124,6 +161,7 @@ def main():
     hosts = {
         "httpx2, chat completion": (plain_chat, 1), f"httpx2, per chunk of {CHUNKS}": (streamed_chat, CHUNKS),
         "anthropic": (messages, 1), "langchain": (langchain, 1), "pydantic_ai, a run": (pydantic_ai, 1),
+        "otel, a span of a model": (spans, 1), "otel, any other span": (other_spans, 1),
     }  # fmt: skip
     rows = []
     with tempfile.TemporaryDirectory(prefix="sessionlog-bench-") as folder:

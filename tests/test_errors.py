@@ -16,6 +16,7 @@ BUILTINS = {
     "AmbiguousSession": LookupError,
     "LedgerUnusable": OSError,
     "NotRecorded": OSError,
+    "NotExported": OSError,
     "InvalidHistory": ValueError,
     "MissingField": KeyError,
     "AgentError": RuntimeError,

@@ -275,6 +275,19 @@ SQL = (
     Option("--timeout", "seconds", "decimal", "Stop after this time.", "SECONDS", default=60.0, least=0.001), NOW,
 )  # fmt: skip
 
+EXPORT = (
+    PATHS,
+    Option("--otlp", "otlp", "text", "A collector of OTLP over HTTP: http://localhost:4318.", "ENDPOINT"),
+    *_TIME, *_FILTERS,
+    Option("--header", "header", "texts", "A header for the collector; may be repeated.", "NAME=VALUE"),
+    Option(
+        "--signals", "signals", "text", "What is sent: traces, metrics, or both.", "NAMES", default="traces,metrics"
+    ),
+    Option("--content", "content", "flag", "Send prompts and answers, too, without well-known secrets."),
+    Option("--again", "again", "flag", "Send everything, also what the collector has already."),
+    Option("--dry-run", "dry_run", "flag", "Count what would be sent, and send nothing."), AS_JSON, TZ, NOW, *_BOOK,
+)  # fmt: skip
+
 LEDGER_SHOW = (_OTHER_LEDGER, *FORMATS, TZ, NOW)
 LEDGER_READ = (_OTHER_LEDGER, JOBS, AS_JSON)
 LEDGER_BACKUP = (
@@ -346,8 +359,8 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
-    "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "ledger": LEDGER_SHOW,
-    "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
+    "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
+    "ledger": LEDGER_SHOW, "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
     "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
     "run": RUN, "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
 }  # fmt: skip

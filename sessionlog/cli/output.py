@@ -62,7 +62,9 @@ def run_command(command: Callable[..., None], /, *args: Any, **settings: Any) ->
         if not isinstance(error, errors.SessionLogError):
             raise
         note(f"sessionlog: {error}")
-        unreadable = isinstance(error, errors.LogNotReadable | errors.MissingExtra | errors.NotRecorded)
+        unreadable = isinstance(
+            error, errors.LogNotReadable | errors.MissingExtra | errors.NotExported | errors.NotRecorded
+        )
         return UNREADABLE if unreadable else USAGE
     return 0
 

@@ -410,8 +410,8 @@ def _finds_logs(context: ReportContext) -> bool:
 
 
 @contextmanager
-def scan_progress() -> Iterator[Progress | None]:
-    """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second."""
+def scan_progress(what: str = "reading logs") -> Iterator[Progress | None]:
+    """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second, until all is done."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -422,10 +422,13 @@ def scan_progress() -> Iterator[Progress | None]:
 
     def advance(done: int, total: int) -> None:
         nonlocal bar
-        if bar is None and time.monotonic() - started > 0.5:
-            bar = ScanBar(total)
+        if bar is None and done < total and time.monotonic() - started > 0.5:
+            bar = ScanBar(total, what)
         if bar is not None:
             bar.advance(done)
+        if bar is not None and done >= total:
+            bar.close()
+            bar = None
 
     try:
         yield advance

@@ -82,17 +82,32 @@ class Runs:
         self._lock = threading.Lock()
 
     def begin(
-        self, run: Hashable, *, prompt: str | None = None, model: str | None = None, provider: str | None = None
+        self,
+        run: Hashable,
+        *,
+        prompt: str | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        session_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> SessionLogger:
         """Return the logger of a run that begins; one that has begun already is continued.
 
-        What is known of the run goes into its session.start, unless the options have it.
+        What is known of the run goes into its session.start, unless the options have it. A session that exists already
+        under the id is continued, too.
         """
         if self._log is not None:
             return self._log
         with self._lock:  # requests of a new session may begin in several threads
             if run not in self._own:
-                known = {"prompt": prompt, "model": model, "provider": provider} | self._options
+                known: dict[str, Any] = {
+                    "prompt": prompt,
+                    "model": model,
+                    "provider": provider,
+                    "session_id": session_id,
+                }
+                known |= self._options
+                known["metadata"] = {**(metadata or {}), **(self._options.get("metadata") or {})}
                 self._own[run] = SessionLogger(**known)
                 self._own[run].__enter__()
             return self._own[run]

@@ -8,16 +8,16 @@ from sessionlog.render.console import make_console
 
 
 class ScanBar:
-    """A progress bar that counts scanned files."""
+    """A progress bar that counts scanned files, or what else is done."""
 
-    def __init__(self, total: int) -> None:
-        columns = (TextColumn("reading logs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    def __init__(self, total: int, what: str) -> None:
+        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._progress = Progress(*columns, console=make_console(stderr=True), transient=True)
         self._task = self._progress.add_task("", total=total)
         self._progress.start()
 
     def advance(self, done: int) -> None:
-        """Show the number of files that are done."""
+        """Show the number that is done."""
         self._progress.update(self._task, completed=done)
 
     def close(self) -> None:

@@ -159,6 +159,20 @@ def test_a_bar_for_long_scans_only(home, monkeypatch, seconds, shown):
     assert said.endswith("\x1b[2K") is shown
 
 
+def test_a_bar_is_gone_when_all_is_done(home, monkeypatch):
+    """What follows may have a bar of its own, with its own word."""
+    watched = _Watched()
+    monkeypatch.setattr(sys, "stderr", watched)
+    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: len(watched.getvalue()) or next(ticks)))
+    ticks = iter([0.0, 0.9, 0.9])
+    with scan_progress("sending") as progress:
+        progress(1, 2)
+        progress(2, 2)
+        said = watched.getvalue()
+        assert "sending" in said
+        assert said.endswith("\x1b[2K")
+
+
 @pytest.mark.parametrize("given", [True, False])
 def test_logs_without_usage_are_told_apart_from_no_logs(cli, tmp_path, monkeypatch, given):
     """There are sessions, only nothing was used in them."""

@@ -23,6 +23,7 @@ except ImportError as error:
     ("anthropic", "anthropic", "anthropic is not installed: pip install 'anthropic>=2.12'"),
     ("langchain", "langchain_core", "langchain-core is not installed: pip install langchain-core"),
     ("openai_agents", "agents", "openai-agents is not installed: pip install openai-agents"),
+    ("otel", "opentelemetry", "opentelemetry-sdk is not installed: pip install opentelemetry-sdk"),
     ("pydantic_ai", "pydantic_ai", "pydantic-ai is not installed: pip install pydantic-ai-slim"),
 ])  # fmt: skip
 def test_without_the_library_there_is_one_sentence(integration, module, sentence):

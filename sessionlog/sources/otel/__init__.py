@@ -48,6 +48,27 @@ import orjson
 from msgspec import Struct, structs
 
 from sessionlog.events.tokens import TokenUsage, read_count
+from sessionlog.messages.genai import (
+    ANSWERED,
+    CONVERSATION,
+    DETAILS,
+    FINISH_REASONS,
+    FOLDER,
+    MODEL,
+    PROVIDER,
+    RESPONSE_ID,
+    RESPONSE_MODEL,
+    SENT,
+    STATUS,
+    SYSTEM,
+    TOOL,
+    TOOL_CALL,
+    TOOL_INPUT,
+    TOOL_OUTPUT,
+    UNIQUE,
+    kind_of,
+    read_span_usage,
+)
 from sessionlog.sources.kit import (
     MAIN,
     UNKNOWN,
@@ -83,37 +104,8 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, read_spans
 
 _MS = 1_000_000
-_CONVERSATION = ("gen_ai.conversation.id", "session.id", "conversation.id")
-_FOLDER = "process.working_directory"
-_CALLS = frozenset({"chat", "text_completion", "generate_content", "embeddings", "completion", "embedding"})
-_SUMS = frozenset({"invoke_agent", "invoke_workflow"})
-_USAGE = {
-    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
-    "output": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.usage.completion_tokens"),
-    "cache_read": (
-        "gen_ai.usage.cache_read.input_tokens",
-        "gen_ai.usage.cache_read_input_tokens",
-        "gen_ai.usage.details.cache_read_tokens",
-    ),
-    "cache_write": (
-        "gen_ai.usage.cache_write.input_tokens",
-        "gen_ai.usage.cache_creation.input_tokens",
-        "gen_ai.usage.cache_creation_input_tokens",
-        "gen_ai.usage.details.cache_write_tokens",
-    ),
-    "reasoning": (
-        "gen_ai.usage.reasoning.output_tokens",
-        "gen_ai.usage.reasoning_tokens",
-        "gen_ai.usage.details.reasoning_tokens",
-    ),
-}
-_PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.vendor")
-_ANSWERED = ("gen_ai.response.model", "llm.response.model")
-_MODEL = ("gen_ai.request.model", "llm.request.model", *_ANSWERED)
-_APART = ("gen_ai.tool.name", "gen_ai.agent.name", "traceloop.span.kind")
-_HEAVY = ("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages")
+_HEAVY = (SYSTEM, SENT, ANSWERED)
 _MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
-_DETAILS = "gen_ai.client.inference.operation.details"
 _PROVIDERS = {"claude-code": "anthropic", "codex": "openai"}
 _RESPONSES, _COMPLETED = ("api_request", "api_error", "sse_event"), "response.completed"
 _CLAUDE_CODE: dict[str, Any] = {
@@ -131,7 +123,6 @@ _CODEX: dict[str, Any] = {
     "is_inclusive": True,
 }
 _Messages = dict[tuple[str, bytes], "Message"]  # by their JSON
-_UNIQUE = 16  # characters from which a response's id is its provider's, not a counter
 
 
 class Message(Struct):
@@ -189,13 +180,15 @@ class Call(Span, kw_only=True):
     @property
     def response_id(self) -> str:
         """The response's id, where it is its provider's."""
-        known = self.first("gen_ai.response.id")
-        return known if len(known) >= _UNIQUE else ""
+        known = self.first(RESPONSE_ID)
+        return known if len(known) >= UNIQUE else ""
 
     @property
     def took_ms(self) -> float | None:
-        """How long it took."""
-        return None if self.start is None or self.end is None else read_duration((self.end - self.start) / _MS)
+        """How long it took; None where that was not measured: its start is its end."""
+        if self.start is None or self.end is None or self.start == self.end:
+            return None
+        return read_duration((self.end - self.start) / _MS)
 
 
 class State(Struct):
@@ -228,10 +221,11 @@ def _read(path: str) -> Iterator[Call | Problem]:
         if isinstance(span, Problem):
             yield span
             continue
-        one = Call(**structs.asdict(span), kind=_kind(span), session=span.first(*_CONVERSATION))
+        one = Call(**structs.asdict(span), kind=_kind(span), session=span.first(*CONVERSATION))
         parents[one.place] = one.parent
         if one.kind in ("call", "sum"):
-            one.tokens = _tokens(one.attributes)
+            counts = read_span_usage(one.attributes)
+            one.tokens = Tokens(*counts) if counts else None
             for issue in one.tokens.issues if one.tokens else ():
                 yield Problem(path=path, line=one.line, kind="bad_number", detail=issue)
             one.sent, one.answered = _messages(one, messages)
@@ -256,32 +250,15 @@ def _sorted_by_session(rows: Collection[Call]) -> Iterator[Call]:
 
 
 def _kind(span: Span) -> str:
-    """Return the kind of a span (see `Call.kind`); one without an operation is a call if it has a model and tokens."""
+    """Return the kind of a span (see `Call.kind`)."""
     if span.name.startswith(AGENTS):
         return "" if span.trace else "log"  # an agent's own spans repeat its log records
-    fields = span.attributes
-    operation = span.first("gen_ai.operation.name", "llm.request.type")
-    if operation == "execute_tool":
-        return "tool"
-    is_counted = not operation and _tokens(fields) and span.first(*_MODEL)
-    is_call = is_counted and all(one not in fields for one in _APART)
-    return "call" if is_call or operation in _CALLS else "sum" if operation in _SUMS else ""
-
-
-def _tokens(fields: Json) -> Tokens | None:
-    names: dict[str, Any] = {
-        kind: next((one for one in names if fields.get(one) is not None), "") for kind, names in _USAGE.items()
-    }
-    if not (names["input"] or names["output"]):
-        return None
-    apart = tokens(fields, **names)
-    is_inclusive = apart is not None and apart.usage.prompt <= 2 * apart.usage.input
-    return tokens(fields, **names, is_inclusive=is_inclusive)
+    return kind_of(span.attributes)
 
 
 def _messages(span: Span, known: _Messages) -> tuple[list[Message], list[Message]]:
     """Return what a call was sent, the system's words first, and what it answered: attributes, before 1.37 events."""
-    fields = {**dict(span.events).get(_DETAILS, {}), **span.attributes}
+    fields = {**dict(span.events).get(DETAILS, {}), **span.attributes}
     system, sent, answered = (_list(fields.get(field)) for field in _HEAVY)
     found: list[tuple[Any, str]] = [({"parts": system}, "system")] if system else []
     found += [(one, "user") for one in sent]
@@ -407,7 +384,7 @@ def _is_same(first: Call, one: Call) -> bool:
     """Whether a span of the same trace that has begun later is of the same request."""
     if first.response_id and first.response_id == one.response_id:
         return True
-    models = [{call.first(field).rpartition("/")[2] for field in _MODEL} - {""} for call in (first, one)]
+    models = [{call.first(field).rpartition("/")[2] for field in MODEL} - {""} for call in (first, one)]
     return (
         first.usage == one.usage
         and bool(models[0] & models[1])
@@ -427,7 +404,7 @@ def steps(row: Call, state: State) -> Steps:
         time=row.start,
         harness=row.harness,
         version=row.first("app.version") or name(row.resource, "service.version"),
-        project=folder(fields, _FOLDER) or folder(row.resource, _FOLDER),
+        project=folder(fields, FOLDER) or folder(row.resource, FOLDER),
         provider=_PROVIDERS.get(row.harness, "") if is_first else "",
         title=first_words(next((message.parts for message in row.sent if message.role == "user"), "")),
     )
@@ -439,7 +416,8 @@ def steps(row: Call, state: State) -> Steps:
     elif row.key:
         yield from _response(row, state)
     if row.kind == "sum":
-        state.status, state.error = "error" if row.error else "success", row.error
+        known = row.first(STATUS) or ("error" if row.error else "success")
+        state.status, state.error = None if known == "unfinished" else known, row.error
     yield Status(row.end, state.status, state.error)
 
 
@@ -449,7 +427,7 @@ def _response(row: Call, state: State) -> Steps:
     yield Request(row.start)
     yield from _history(row, state)
     parts = [part for message in row.answered for part in message.parts]
-    reasons = _list(row.attributes.get("gen_ai.response.finish_reasons"))
+    reasons = _list(row.attributes.get(FINISH_REASONS))
     finish = [*reasons, *(message.finish for message in row.answered)]
     yield Response(
         time=row.end,
@@ -458,9 +436,9 @@ def _response(row: Call, state: State) -> Steps:
         rank=int(CopyRank.ORIGINAL if is_call else CopyRank.SIDECHAIN),
         granularity="request" if is_call else "session",
         tokens=Tokens(row.usage),
-        provider=row.first(*_PROVIDER),
-        model=row.first(*_MODEL),
-        response_model=row.first(*_ANSWERED),
+        provider=row.first(*PROVIDER),
+        model=row.first(*MODEL),
+        response_model=row.first(*RESPONSE_MODEL),
         latency_ms=row.took_ms if is_call else None,
         finish=next(filter(None, map(name, finish)), ""),
         failed=bool(row.error),
@@ -498,20 +476,20 @@ def _history(row: Call, state: State) -> Steps:
 
 def _tool(row: Call, state: State) -> Steps:
     """A tool's use; without an id it answers the first open call of that tool."""
-    tool, fields = row.first("gen_ai.tool.name"), row.attributes
-    known = row.first("gen_ai.tool.call.id")
+    tool, fields = row.first(TOOL), row.attributes
+    known = row.first(TOOL_CALL)
     call_id = known or next((one for one, (_, called) in state.open.items() if called == tool), row.id)
     key, _ = state.open.pop(call_id, ("", ""))
     if not key:
         key = f"{row.trace}:{call_id}"
-        yield ToolCall(row.start, key, tool, fields.get("gen_ai.tool.call.arguments"), id=call_id)
-    output = fields.get("gen_ai.tool.call.result", row.error)
+        yield ToolCall(row.start, key, tool, fields.get(TOOL_INPUT), id=call_id)
+    output = fields.get(TOOL_OUTPUT, row.error)
     yield ToolResult(row.end, key, output, failed=bool(row.error), duration_ms=row.took_ms)
 
 
 def _log(row: Call, event: str, fields: Json) -> Steps:
     """What Claude Code or Codex has logged about itself."""
-    time, agent, session = row.end, row.first("agent.name"), row.first(*_CONVERSATION)
+    time, agent, session = row.end, row.first("agent.name"), row.first(*CONVERSATION)
     key = row.first("request_id", "tool_use_id", "call_id") or row.id
     owner = f"{row.harness}:{session}" if session else ""
     error = row.first("error", "error.message")

@@ -1,0 +1,4 @@
+"""What the ledger knows, written for other programs: spans and metrics for a collector of OpenTelemetry.
+
+An exported item has an id that is made from its keys, so that a second export of the same logs gives the same ids.
+"""
