@@ -362,7 +362,6 @@ class GeneratedContent(AnswerReader):
     @staticmethod
     def request_fields(body: Mapping[str, Json]) -> Fields:
         """Return the fields of a request for content; the system instruction is a system message."""
-        body = {**body, **_mapping(body.get("request"))}
         body = {**_mapping(body.get("request")), "model": body.get("model")} if "request" in body else body
         system = _mapping(body.get("systemInstruction")) or _mapping(body.get("system_instruction"))
         messages = [*([{**system, "role": "system"}] if system else []), *_list(body.get("contents"))]

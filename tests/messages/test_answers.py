@@ -149,26 +149,6 @@ def test_later_counts_of_a_message_win(start, later, expected):
     assert {name: count for name, count in counts.items() if name != "total"} == expected
 
 
-def test_gemini_s_answers_to_a_login_are_wrapped():
-    """Those of Google's code assist: the same fields, one level deeper."""
-    asked = {"model": "gemini-2.5-pro", "project": "p", "request": {"contents": [{"role": "user"}]}}
-    assert GeneratedContent.request_fields(asked) == {"model": "gemini-2.5-pro", "messages": [{"role": "user"}]}
-    reader = GeneratedContent()
-    for finish, usage in (
-        (None, {"promptTokenCount": 9}),
-        ("STOP", {"promptTokenCount": 9, "candidatesTokenCount": 5}),
-    ):
-        candidate = {"content": {"parts": [{"text": "Yes"}]}, "finishReason": finish}
-        reader.feed(
-            {"response": {"candidates": [candidate], "usageMetadata": usage, "responseId": "r1"}, "traceId": "t"}
-        )
-    assert reader.response_fields() == {
-        "content": "YesYes", "finish_reason": "STOP", "response_id": "r1",
-        "usage": {"promptTokenCount": 9, "candidatesTokenCount": 5},
-    }  # fmt: skip
-    assert reader.is_whole
-
-
 @pytest.mark.parametrize(("chunks", "expected"), [
     ([{"choices": [{"delta": {"content": "x"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 5}}], {"input": 9, "output": 5}),
     ([{"choices": [{"delta": {"content": "x"}}]}, {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 5}}],

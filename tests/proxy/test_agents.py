@@ -94,6 +94,7 @@ def changed(machine, launch):
         ("timeout 5", "timeout"),
         ("uv sync claude", "uv"),
         ("env -i claude", "claude-code"),
+        ("env -u A codex exec x", "codex"),
         ("env A=1", "env"),
         ("mycodex", "mycodex"),
     ],
@@ -478,6 +479,14 @@ def test_codexs_words_after_two_dashes_are_its_prompt(machine):
     assert launch.command[3:] == ("exec", "--", "--oss", "-c", "openai_base_url=x")
 
 
+def test_codexs_options_may_be_long(machine):
+    """A key of many parts is no provider's."""
+    key = ".".join(["a"] * 20_000)
+    assert machine.plan("codex", "-c", f"{key}=1", "-c", "a=" + "[" * 20_000, CODEX_API_KEY="k").upstreams == {
+        "openai": API
+    }
+
+
 @pytest.mark.parametrize("provider", ["amazon-bedrock", "with.dot"])
 def test_codexs_other_providers_are_named(machine, provider):
     """What cannot be led through the proxy works as before."""
@@ -722,6 +731,8 @@ HOSTILE = {
     "a list": b"[1, 2]",
     "deep": b'{"a":' * 50_000,
     "deep toml": b"a = " + b"[" * 5_000,
+    "deep toml keys": b".".join([b"a"] * 2_000) + b" = 1",
+    "rather deep": b'{"env": {"ANTHROPIC_BASE_URL": "https://a.example"}, "a":' + b"[" * 900 + b"]" * 900 + b"}",
     "odd types": b'{"env": [], "provider": 7, "modelProviders": {"openai": {}}, "customModels": "x", "security": null}',
     "odd values": b'{"env": {"ANTHROPIC_BASE_URL": 7}, "provider": {"a": {"options": {"baseURL": {}}}}}',
     "toml odd": b'model_provider = 7\nmodel_providers = "x"\nopenai_base_url = []\nprofile = 3\nprofiles = 1',

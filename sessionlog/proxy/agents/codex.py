@@ -30,6 +30,7 @@ _LOCAL = {"ollama": "http://localhost:11434/v1", "lmstudio": "http://localhost:1
 SYSTEM = "/etc/codex/config.toml"
 _OVERRIDE = ("-c", "--config")
 _ADDRESS = "openai_base_url"
+_LONGEST_KEY = 4
 
 
 def plan_codex(draft: Draft) -> None:
@@ -85,9 +86,13 @@ def _configuration(draft: Draft) -> dict[str, Any]:
     return config
 
 
-def _nested(keys: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return the table in which a path of keys leads to a value."""
-    return {keys[0]: _nested(keys[1:], value) if keys[1:] else value}
+def _nested(keys: Sequence[str], value: Any) -> Mapping[str, Any]:
+    """Return the table in which a path of keys leads to a value; {} for a path that is longer than a provider's."""
+    if len(keys) > _LONGEST_KEY:
+        return {}
+    for key in reversed(keys):
+        value = {key: value}
+    return as_table(value)
 
 
 def _value_of(text: str) -> Any:

@@ -59,7 +59,7 @@ _RUNNERS = {
     "nohup": _Runner(),
     "stdbuf": _Runner(valued=frozenset({"-i", "-o", "-e"})),
     "time": _Runner(),
-    "env": _Runner(),
+    "env": _Runner(valued=frozenset({"-u", "--unset", "-C", "--chdir"})),
 }
 
 

@@ -16,6 +16,7 @@ __all__ = ["as_table", "read_dotenv", "read_json", "read_toml", "text_at"]
 
 Json = Any
 
+_LEVELS = 64
 _STRING = r'"(?:\\.|[^"\\])*+(?:"|\Z)'  # one without an end goes to the end of the text: no text takes quadratic time
 _COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
@@ -29,7 +30,7 @@ def read_json(draft: Draft, path: str) -> dict[str, Json]:
 
 def read_toml(draft: Draft, path: str) -> dict[str, Json]:
     """Return the document in a TOML file; {} if there is none."""
-    return _read(draft, path, "TOML", tomllib.loads)
+    return _read(draft, path, "TOML", lambda text: _shallow(tomllib.loads(text)))
 
 
 def read_dotenv(draft: Draft, path: str) -> dict[str, str]:
@@ -41,14 +42,16 @@ def parse_json(text: str) -> Json:
     """Return the value of a JSON text with comments and last commas.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is none, or one that is nested too deeply to be written again.
+        RecursionError: It is nested too deeply to be read.
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         for unwanted in (_COMMENT, _LAST_COMMA):
             text = unwanted.sub(_kept_string, text)
-        return json.loads(text)
+        value = json.loads(text)
+    return _shallow(value)
 
 
 def as_table(value: Json) -> Mapping[str, Json]:
@@ -70,6 +73,21 @@ def _read(draft: Draft, path: str, kind: str, parse: Callable[[str], Json]) -> d
     except (OSError, SessionLogError, ValueError, RecursionError):
         draft.note(f"{path} cannot be read as {kind}; if it names a server, requests go there and are not recorded.")
         return {}
+
+
+def _shallow(value: Json) -> Json:
+    """Return a value.
+
+    Raises:
+        ValueError: It is nested deeper than settings are; functions that call themselves would not reach its end.
+    """
+    level = [value]
+    for _ in range(_LEVELS):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [part for parts in inner for part in parts]
+        if not level:
+            return value
+    raise ValueError(f"more than {_LEVELS} levels")
 
 
 def _kept_string(found: re.Match[str]) -> str:
