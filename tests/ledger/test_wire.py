@@ -243,6 +243,13 @@ def test_a_log_without_times_has_no_pairs():
     assert len(totals(on_wire("w", at(9)), log)) == 2
 
 
+def test_the_end_of_time_can_be_paired():
+    """Times beyond what the ledger holds are its last one."""
+    beyond = {"start_ns": 2**64, "last_ns": 2**64}
+    row = record(time_ns=2**64, latency_ms=7)
+    assert [row[:2] for row in totals(on_wire("w", row, **beyond), in_log("s", row, **beyond))] == [("s", 1)]
+
+
 def test_very_many_alike_are_paired_in_little_time():
     """A storm of equal requests is paired piece by piece, and every one once."""
     many = [at(5 + n / 1000) for n in range(1500)]
