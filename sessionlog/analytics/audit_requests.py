@@ -113,7 +113,8 @@ def find_requests(book: ReadBook, target: str) -> Found:
     logged = _requests(book, agents, f"r.chosen AND r.n > {MADE} AND (r.requests OR r.summed)")
     exported = _requests(book, _exports(book, agents), "r.n >= 0 AND r.requests")
     spans = _spans(book, wires)
-    near = [one for one in logged if _is_within(one, spans)] if wires else logged
+    paired = {place for place, _ in pairs.values()}
+    near = [one for one in logged if one.place in paired or _is_within(one, spans)] if wires else logged
     if is_wire and agents:
         sql = f"SELECT source, session FROM all_sessions WHERE id {_in(agents)} ORDER BY start_ns, session"  # noqa: S608 - numbers
         [(source, session), *_] = book.query(sql, {})
