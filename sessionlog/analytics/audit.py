@@ -279,7 +279,7 @@ def _differences(row: AuditRow, has: Mapping[str, bool]) -> Iterator[str]:
     elif wire is not None and has["log"]:
         yield "only on the wire, failed" if wire.failed else "only on the wire"
     elif log is not None and has["wire"] and not log.summed:
-        yield "only in the log"
+        yield "only in the log, failed" if log.failed else "only in the log"
     elif log is not None and has["wire"] and log.counts:
         yield "only in the log, as a part of a sum"
     if otel is None:
