@@ -193,7 +193,7 @@ class AuditReport(Report):
         models = Counter(row.model for row in missing).most_common()
         named = ", ".join(f"{count} of {model}" for model, count in models[:_NAMED])
         named += f" and {len(models) - _NAMED} models more" if len(models) > _NAMED else ""
-        named += "; it has a sum of them" if any(row.matched_by == "sum" for row in self.rows) else ""
+        named += "; it has a sum of such" if any(row.matched_by == "sum" for row in self.rows) else ""
         return f"the log of {self.source} leaves out {len(missing)} of {counted(len(wire), 'request')}: {named}"
 
     def footnotes(self) -> Iterator[str]:
@@ -249,10 +249,12 @@ def _rows(found: Found) -> tuple[AuditRow, ...]:
         log = None if place is None else logged.pop(place, None)
         rows.append(AuditRow(wire=wire, log=log, matched_by="" if log is None else matched_by))
     rows += [AuditRow(log=log, matched_by="" if log.counts or not log.summed else "sum") for log in logged.values()]
-    pairs = {id(pair.wire.row[0]): pair.log.row[0] for pair in pair_calls(map(_call, rows), map(_call, found.exported))}
-    paired = {id(otel) for otel in pairs.values()}
+    single = (row for row in rows if not row.first.summed)
+    otel = pair_calls(map(_call, single), map(_call, found.exported))
+    pairs: dict[int, Request] = {id(pair.wire.row[0]): pair.log.row[0] for pair in otel}
+    paired = {id(request) for request in pairs.values()}
     rows = [replace(row, otel=pairs.get(id(row))) for row in rows]
-    rows += [AuditRow(otel=otel) for otel in found.exported if id(otel) not in paired]
+    rows += [AuditRow(otel=request) for request in found.exported if id(request) not in paired]
     has = {"wire": found.has_wire, "log": found.has_log, "otel": bool(found.exported)}
     rows.sort(key=lambda row: row.time_ns)
     return tuple(
@@ -277,7 +279,7 @@ def _differences(row: AuditRow, has: Mapping[str, bool]) -> Iterator[str]:
     elif wire is not None and has["log"]:
         yield "only on the wire, failed" if wire.failed else "only on the wire"
     elif log is not None and has["wire"] and not log.summed:
-        yield "only in the log"
+        yield "only in the log, failed" if log.failed else "only in the log"
     elif log is not None and has["wire"] and log.counts:
         yield "only in the log, as a part of a sum"
     if otel is None:

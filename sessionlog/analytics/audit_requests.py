@@ -24,6 +24,7 @@ Place = tuple[int, int]
 """A row of the ledger: (log, number)."""
 
 _OTEL = "otel"
+_LONGEST_MS = 1e9
 _COLUMNS = "SELECT s.id, s.source, s.session, s.on_wire_of FROM all_sessions s WHERE NOT s.elsewhere AND"
 _NAMED = (
     """s.source <> :otel AND s.id IN (SELECT t.session_id
@@ -112,7 +113,8 @@ def find_requests(book: ReadBook, target: str) -> Found:
     logged = _requests(book, agents, f"r.chosen AND r.n > {MADE} AND (r.requests OR r.summed)")
     exported = _requests(book, _exports(book, agents), "r.n >= 0 AND r.requests")
     spans = _spans(book, wires)
-    near = [one for one in logged if _is_within(one, spans)] if wires else logged
+    paired = {place for place, _ in pairs.values()}
+    near = [one for one in logged if one.place in paired or _is_within(one, spans)] if wires else logged
     if is_wire and agents:
         sql = f"SELECT source, session FROM all_sessions WHERE id {_in(agents)} ORDER BY start_ns, session"  # noqa: S608 - numbers
         [(source, session), *_] = book.query(sql, {})
@@ -185,7 +187,7 @@ def _request(
     names = (served if served != UNKNOWN else asked, asked if asked != UNKNOWN else served)
     return Request(
         place=(file_id, n),
-        begin_ns=time_ns - int((latency_ms or 0) * 1_000_000),
+        begin_ns=time_ns - int(min(max(latency_ms or 0.0, 0.0), _LONGEST_MS) * 1_000_000),
         time_ns=time_ns,
         model=names[1],
         tokens=(input_tokens, cache_read, cache_write, output),

@@ -88,7 +88,8 @@ _WAYS = (
 def pair_calls(wire: Iterable[Call], logs: Iterable[Call]) -> list[Pair]:
     """Return the pairs; each request is in one pair at most. The result does not depend on the order of either."""
     on_wire, logged = sorted(wire, key=_order), sorted(logs, key=_order)
-    sources = sorted({call.source for call in on_wire}, key=lambda source: (not source, source))
+    known = {"", *(log.source for log in logged)}
+    sources = sorted({call.source for call in on_wire} & known, key=lambda source: (not source, source))
     used: set[int] = set()
     found: list[Pair] = []
     for matched_by, key, near_ns in _WAYS:

@@ -19,10 +19,12 @@ look into an empty index.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sessionlog.events.names import UNKNOWN
+from sessionlog.hashes import hash_name
 from sessionlog.ledger.copies import Names, Winner, label_of
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
@@ -43,6 +45,7 @@ _WITH_TOKENS = (
 )  # fmt: skip
 """What comes from the row whose tokens count."""
 _QUALITIES = ("estimated", "partial", "exact")
+_LAST_NS = 2**63 - 1  # of the times that the ledger can hold
 _N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
 
 _Span = tuple[int, int]
@@ -157,8 +160,7 @@ def _match_cluster(connection: sqlite3.Connection, ids: InternedIds, names: Name
     for call in on_wire:
         others = homes.get(call.row[_AT["session_id"]])
         if others and id(call) not in paired:
-            nearest = min(others, key=lambda pair: (abs(pair.wire.end_ns - call.end_ns), pair.wire.order)).log
-            made.append(_adopted(call, nearest, ids, names))
+            made.append(_adopted(call, _nearest(others, call).log, ids, names))
             matches.append(_match_row(call, None, made[-1], ""))
     write(connection, _INSERT, made)
     write(connection, _INSERT_MATCH, matches)
@@ -173,13 +175,13 @@ def _match_cluster(connection: sqlite3.Connection, ids: InternedIds, names: Name
 def _homes(
     on_wire: Iterable[Call], pairs: Iterable[Pair], summed: Iterable[Call], wires: _Cluster
 ) -> dict[int, list[Pair]]:
-    """Return session on the wire → the pairs that give its other requests their session.
+    """Return session on the wire → the pairs that give its other requests their session, in the order of their times.
 
     Of a session without any pair all requests may be those that a log sums up, as where an agent was run only to
     compact a session. Then the sum, which has their tokens and was logged meanwhile, gives the session.
     """
     homes: dict[int, list[Pair]] = {}
-    for pair in pairs:
+    for pair in sorted(pairs, key=lambda pair: pair.wire.order):
         homes.setdefault(pair.wire.row[_AT["session_id"]], []).append(pair)
     alone: dict[int, list[Call]] = {}
     for call in sorted(on_wire, key=lambda call: call.order):
@@ -195,6 +197,12 @@ def _homes(
                 homes[session] = [Pair(calls[0], free.pop(number), "")]
                 break
     return homes
+
+
+def _nearest(pairs: Sequence[Pair], call: Call) -> Pair:
+    """Return the pair, of pairs in the order of their times, that is nearest to a request."""
+    at = bisect_left(pairs, call.end_ns, key=lambda pair: pair.wire.end_ns)
+    return min(pairs[max(0, at - 1) : at + 1], key=lambda pair: abs(pair.wire.end_ns - call.end_ns))
 
 
 def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: _Cluster) -> list[Call]:
@@ -215,7 +223,7 @@ def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Clus
         for session, source in connection.execute(
             """SELECT id, source FROM all_sessions
             WHERE on_wire_of IS NULL AND NOT elsewhere AND start_ns <= ? AND last_ns >= ?""",
-            (last, first),
+            (min(last, _LAST_NS), max(first, -_LAST_NS)),
         )
         if "" in wanted or source in wanted
     }
@@ -247,7 +255,7 @@ def _call(row: Row, names: Names, source: str, start_ns: int | None) -> Call:
         response_id=row[_AT["response_id"]],
         names=(model if served == UNKNOWN else served, model),
         source=source,
-        order=(end_ns, repr(content)),
+        order=(end_ns, hash_name(repr(content), b"")),
         row=row,
     )
 

@@ -113,7 +113,7 @@ def render_markdown(report: Report, view: View) -> str:
 def title_line(report: Report, view: View, title: str = "") -> Line:
     """Return a report's first line: its title (or `title`), the time window, and its summary."""
     span = f" · {describe_window(report.window, view.tz, now=view.now)}" if report.is_timed else ""
-    return Line.of((title or report.title, "title"), f"{span} · {report.summary}")
+    return Line.of((title or report.title, "title"), f"{span} · {one_line(report.summary, _NOTE)}")
 
 
 def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterable[str] | None = None) -> Iterator[Line]:

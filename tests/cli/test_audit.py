@@ -95,7 +95,7 @@ def test_it_names_exactly_what_the_agent_does_not_log(cli, record):
         ("2026-11-20T12:00:30.000000Z", SONNET, ["only on the wire"]),
     ]
     summary = "the log of claude-code leaves out 2 of 4 requests: "
-    assert ran.json["conclusion"] == f"{summary}1 of {HAIKU}, 1 of {SONNET}; it has a sum of them"
+    assert ran.json["conclusion"] == f"{summary}1 of {HAIKU}, 1 of {SONNET}; it has a sum of such"
 
 
 def test_its_session_counts_them_once(cli, record):
@@ -154,6 +154,27 @@ def test_an_unknown_session_exits_3(cli, record):
     ran = cli("audit", "nowhere")
     assert (ran.code, ran.out) == (3, "")
     assert "nowhere: no such file, and no session has this id; `sessionlog sessions` lists them" in ran.err
+
+
+def test_names_of_logs_do_not_act_on_the_terminal(cli, record):
+    """Neither a session's nor a model's, in the title, the table and the last sentence."""
+    _, wire = record(passed(5, "msg_a", 10, 98, "\x1b[31mred"), passed(6, "msg_x", 1, 1, "\x1b]0;title\x07"))
+    named = wire.with_name("\x1b[2Jgone.jsonl")
+    wire.rename(named)
+    for log in (named, "7d3c"):
+        ran = cli("audit", log)
+        assert ran.code == 1
+        assert "\x1b" not in ran.out + ran.err
+        assert "\x07" not in ran.out + ran.err
+
+
+def test_clocks_that_differ_hide_no_pair(cli, record):
+    """A row that was paired by its id is compared, however far its time is from the wire's."""
+    log, _ = record(passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50), passed(100, "msg_c", 7, 7))
+    with log.open("a") as file:
+        file.write(json.dumps(answer(200, "msg_c", 7, 7)) + "\n")
+    ran = cli("audit", "7d3c", "--json")
+    assert (ran.code, ran.json["requests"], ran.json["not_compared"]) == (0, {"wire": 3, "log": 3, "otel": 0}, 0)
 
 
 def test_the_export_is_compared_too(cli, record, home, monkeypatch):

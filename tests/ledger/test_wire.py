@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.compare import compare_derived
-from sessionlog.ledger.schema import SESSION
+from sessionlog.ledger.schema import GONE, SESSION
+from sessionlog.ledger.store import open_ledger
 from sessionlog.sources.record import ToolUse
-from tests.ledger.entries import NOON, SECOND, book_of, record, scan_of, session
+from tests.ledger.entries import NOON, PRICES, SECOND, book_of, record, scan_of, session
+from tests.ledger.little_home import LittleHome
+from tests.ledger.little_logs import PARENT, PATHS
 from tests.profiles import examples
 
 MINUTE = 60 * SECOND
+LOG, WIRE = PATHS["claude"][0], PATHS["native"][2]
 COUNTED = """SELECT s.source, s.session, (r.time_ns - :noon) / 1e9, r.requests, r.input, r.output, r.latency_ms, l.model,
     l.project, l.quality, r.cost_nano, r.estimate_nano
     FROM records r JOIN sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id"""
@@ -238,6 +243,13 @@ def test_a_log_without_times_has_no_pairs():
     assert len(totals(on_wire("w", at(9)), log)) == 2
 
 
+def test_the_end_of_time_can_be_paired():
+    """Times beyond what the ledger holds are its last one."""
+    beyond = {"start_ns": 2**64, "last_ns": 2**64}
+    row = record(time_ns=2**64, latency_ms=7)
+    assert [row[:2] for row in totals(on_wire("w", row, **beyond), in_log("s", row, **beyond))] == [("s", 1)]
+
+
 def test_very_many_alike_are_paired_in_little_time():
     """A storm of equal requests is paired piece by piece, and every one once."""
     many = [at(5 + n / 1000) for n in range(1500)]
@@ -311,3 +323,88 @@ def test_every_request_counts_once(drawn):
     pairs = book.query("SELECT log_file, log_n FROM wire_matches WHERE log_n IS NOT NULL", {})
     assert len(pairs) == len(set(pairs))
     assert book.query("SELECT COUNT(*) FROM records", {}) == [(sum(len(one.records) for one in logs) - len(pairs),)]
+
+
+# --- logs in a home
+
+
+def looked(home):
+    """What the ledger's file counts of a home: (session, requests, tokens, latencies)."""
+    sql = """SELECT s.session, SUM(r.requests), SUM(r.input + r.cache_read + r.output), COUNT(r.latency_ms) FROM records r
+        JOIN sessions s ON s.id = r.session_id GROUP BY 1 ORDER BY 1"""
+
+    def answer(book):
+        assert compare_derived(book.copy()) == []
+        return book.query(sql, {})
+
+    return ask(Where(ledger=home.ledger, env=home.env), PRICES, answer)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home with a log of Claude Code's and a log from the wire, each with two requests, one of them in both."""
+    home = LittleHome(tmp_path)
+    home.append(LOG, [("prompt", 0, 1), ("answer", 1, 2), ("answer", 2, 2)])
+    home.append(WIRE, [("answer", 2, 2), ("answer", 3, 1)])
+    return home
+
+
+BOTH = [(PARENT, 3, 171, 3)]
+"""One request is only in the log, one in both, and one only on the wire."""
+
+
+@pytest.mark.parametrize("first", [LOG, WIRE])
+def test_logs_grow_one_after_the_other(tmp_path, first):
+    """Whichever is read first, and whenever the ledger is asked."""
+    home = LittleHome(tmp_path)
+    rows = {LOG: [("prompt", 0, 1), ("answer", 1, 2), ("answer", 2, 2)], WIRE: [("answer", 2, 2), ("answer", 3, 1)]}
+    for path in (first, LOG if first == WIRE else WIRE):
+        for row in rows[path]:
+            home.append(path, [row])
+            looked(home)
+    assert looked(home) == BOTH
+
+
+@pytest.mark.parametrize("lost", [LOG, WIRE])
+def test_a_log_that_is_gone_is_remembered_until_it_is_forgotten(home, lost):
+    """The other one counts as before; afterwards it counts alone."""
+    assert looked(home) == BOTH
+    home.delete(lost)
+    assert looked(home) == BOTH
+    book = open_ledger(home.ledger, PRICES)
+    book.forget(book.missing(GONE))
+    book.close()
+    alone = {LOG: [("wire", 2, 114, 2)], WIRE: [(PARENT, 2, 115, 1)]}
+    assert looked(home) == alone[lost]
+    home.restore(lost)
+    assert looked(home) == BOTH
+
+
+@pytest.mark.parametrize("changed", [LOG, WIRE])
+def test_a_log_that_is_rewritten_is_paired_anew(home, changed):
+    """Without its first line with a response, and then as it was."""
+    looked(home)
+    content = home.content(changed)
+    home.drop_line(changed, 1)
+    assert looked(home) != BOTH
+    home.put(changed, content, home.tick())
+    assert looked(home) == BOTH
+
+
+def test_a_log_that_is_elsewhere_does_not_count(home):
+    """With another folder of our own logs the agent's log stands alone; back again it does not."""
+    assert looked(home) == BOTH
+    env, home.env = home.env, home.env | {"SESSIONLOG_DIR": str(home.folder / "none")}
+    assert looked(home) == [(PARENT, 2, 115, 1)]
+    home.env = env
+    assert looked(home) == BOTH
+
+
+def test_a_home_without_the_wire_is_asked_once(tmp_path):
+    """Reconciling looks for a session on the wire, finds none, and asks nothing else about it."""
+    book = book_of(in_log("s", at(1)))
+    statements = []
+    book.connection.set_trace_callback(statements.append)
+    book.add_scan(scan_of(in_log("t", at(2), path="t.jsonl")))
+    book.reconcile()
+    assert sum("wire_matches" in sql for sql in statements) == 1
