@@ -7,7 +7,8 @@
                   agent's log; the id is reserved, so nothing else of it can be set; `-c` before a subcommand holds for
                   it; a WebSocket comes first, and the answer 426 makes Codex use HTTP at once (404: after 7 seconds)
 
-With a ChatGPT login the same provider asks chatgpt.com: the login is in `auth.json`, of which only the kind is read.
+With a ChatGPT login the same provider asks chatgpt.com, also below another address, and packs its requests (zstd). The
+login is in `auth.json`, of which only the kind is read.
 """
 
 from __future__ import annotations
