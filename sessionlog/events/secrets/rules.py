@@ -906,7 +906,7 @@ NAMED: tuple[Rule, ...] = (
         rb"(?::|%3a)(?://|%2f%2f)(?P<u>[^\s:/@\"'`\\<>{}$%|]{0,80}+)(?::|%3a)"
         rb"(?!\[|(?P=u)@|(?:pass|passwd|password|pwd|pw|secret|user|token|x+|[*.]+|example|your[a-z_-]*|test)(?:@"
         rb"|%40))"
-        rb"(?P<v>[^\s/@%\"'`\\<>{}$*|]{3,128}+(?:%(?!40|2f|3a)[^\s/@%\"'`\\<>{}$*|]{2,64}+){0,20}+)(?:@"
+        rb"(?P<v>[^\s/@%\"'`\\<>{}$*|]{3,128}+(?:%(?!40|2f|3a)[^\s/@%\"'`\\<>{}$*|]{2,64}+){0,20})(?:@"
         rb"|%40)(?!example\.)(?=[a-z0-9\[])",
         positive=(
             "postgres://admin:" + "s3cr3tpw" + "@db.internal/app",
@@ -924,7 +924,7 @@ NAMED: tuple[Rule, ...] = (
         rb"begin[ +%][a-z0-9 +%]{0,60}+(?:(?<=private[ +]key)|(?<=private[ +]key[ +])|(?<=private[ +]key[ +]block)"
         rb"|(?<=private%20key)|(?<=private%20key%20block))-{4,5}+"
         rb"(?=[a-z0-9+/=\s:,.()_%\\]{5}|[a-z0-9+/=\s:,.()_%\\]{0,4}\Z)"
-        rb"(?P<v>(?:[a-z0-9+/=\s:,.()_%\\]++|-{1,3}+(?!-))*+)"
+        rb"(?P<v>(?:[a-z0-9+/=\s:,.()_%\\]++|-{1,3}+(?!-))*)"
         rb"(?P<e>-{4,5} ?end(?: |%20|\+)[a-z0-9 %+]{0,40}key(?:(?: |%20|\+)block)? ?-{4,5})?",
         positive=(
             "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE" + _MIX + "\n-----END RSA PRIVATE KEY-----",
@@ -937,8 +937,8 @@ NAMED: tuple[Rule, ...] = (
     ),
     Rule(
         "putty-key", "private key: PuTTY", "",
-        rb"private-lines: ?[0-9]{1,4}(?P<v>(?:(?:\\{1,16}+[nr]|[\r\n]){1,4}+[a-z0-9+/=]{8,}+)++"
-        rb"(?:(?:\\{1,16}+[nr]|[\r\n]){1,4}+private-(?:mac|hash): ?[0-9a-f]++)?)",
+        rb"private-lines: ?[0-9]{1,4}(?P<v>(?:(?:\\{1,16}+[nr]|[\r\n]){1,4}[a-z0-9+/=]{8,}+)+"
+        rb"(?:(?:\\{1,16}+[nr]|[\r\n]){1,4}private-(?:mac|hash): ?[0-9a-f]++)?)",
         positive=("PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 1\n" + _MIX * 8 + "\nPrivate-MAC: " + _HEX,),
         negative=("PuTTY-User-Key-File-2: ssh-rsa\nPublic-Lines: 1\n" + _MIX * 8,),
         source=DETECT,
