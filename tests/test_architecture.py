@@ -47,6 +47,7 @@ STAIRS = {
     "logger": {"files", "settings", "events", "errors"},
     "integrations": {"logger", "messages", "events", "errors"},
     "demo": {"logger", "files", "events", "errors"},
+    "guard": {"analytics", "ledger", "sources", "pricing", "files", "places", "hashes", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
     "archive": {"sources", "reader", "files", "settings", "events", "errors"},
 }  # fmt: skip
@@ -56,6 +57,7 @@ USERS = {
     "logger": {"cli", "conversation", "integrations"},
     "integrations": set(),
     "demo": {"cli"},
+    "guard": {"cli"},
     "engine": {"cli", "mcp_server", "render", "analytics"},
     "archive": {"cli", "mcp_server", "render", "analytics", "conversation", "context"},
 }

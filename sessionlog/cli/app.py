@@ -44,6 +44,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "pricing": "Show what a model costs, and the price's source.",
     },
     "Agents": {
+        "guard": "Stop an agent at a budget or in a loop: its hook.",
         "chat": "Talk with an agent, and record it.",
         "mcp": "Answer agents' questions over MCP, on stdio.",
         "demo": "Show the reports on made-up logs of four agents.",

@@ -304,6 +304,11 @@ CHAT = (
     Option("--json", "as_json", "flag", "Events of the chat, one JSON object per line.", short="-j"), _DIRECTORY,
 )  # fmt: skip
 
+GUARD = (
+    Option("", "agent", "text", "Whose hook it is: claude-code, codex or gemini.", "AGENT", required=True),
+    Option("--strict", "strict", "flag", "Deny what cannot be decided, instead of allowing it."), LEDGER,
+)  # fmt: skip
+
 DEMO = (Option("--dir", "directory", "text", "Record here instead of a temporary folder.", "FOLDER"),)
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -326,7 +331,7 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "ledger": LEDGER_SHOW,
     "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
     "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
-    "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
+    "guard": GUARD, "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
 }  # fmt: skip
 """Every command and subcommand with its options, in the order of the help text."""
 
