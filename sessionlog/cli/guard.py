@@ -94,7 +94,7 @@ class _Answer:
             return lambda: self._deny(reason, interrupt=interrupt)
         return lambda: self._warn(decision, settings)
 
-    def _deny(self, reason: str, *, interrupt: bool = True) -> None:
+    def _deny(self, reason: str, *, interrupt: bool = False) -> None:
         hook = self._hook
         print_json(unparsed_denial(reason) if hook is None else denial(hook.agent, hook.event, reason))
         sys.stdout.flush()
@@ -149,7 +149,7 @@ def _decision(hook: Hook, rules: Rules, settings: Settings) -> Decision:
     connection, may_be_old = open_fresh(hook, rules.ledger, rules.env, prices)
     try:
         if may_be_old and hook.moment == "prompt":
-            if was_synced(connection):
+            if rules.is_strict or was_synced(connection):
                 connection.close()
                 connection = open_complete(rules.ledger, rules.env, prices)
             else:

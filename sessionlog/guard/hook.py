@@ -131,7 +131,10 @@ def parse_hook(agent: Agent, text: str) -> Hook | None:
     Raises:
         ValueError: The text is not the JSON object of a hook.
     """
-    value = read_json(text)
+    try:
+        value = read_json(text)
+    except ValueError as error:
+        raise ValueError(f"stdin is not the JSON of a hook: {error}") from error
     if not isinstance(value, dict) or not _text(value, "hook_event_name"):
         raise ValueError("stdin is not the JSON of a hook: it has no `hook_event_name`")
     event = value["hook_event_name"]

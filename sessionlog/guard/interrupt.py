@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 
 from sessionlog import files
 
@@ -18,20 +19,28 @@ _MOST_PARENTS, _LONGEST = 4, 1 << 16
 def interrupt_codex_run() -> bool:
     """Interrupt the `codex exec` that runs this process; return whether there is one.
 
-    It is found by `/proc`, so on Linux alone.
+    It is found by `/proc`, so on Linux alone: the nearest parent that runs the program, by its executable file.
     """
     process = os.getppid()
     for _ in range(_MOST_PARENTS):
-        words = _read(process, "cmdline").rstrip("\0").split("\0")
-        if os.path.basename(words[0]) == _PROGRAM:
-            if _RUN.isdisjoint(words[1:]):
-                return False
-            os.kill(process, signal.SIGINT)
-            return True
-        process = _parent(process)
         if process <= 1:
             break
+        if _program(process) == _PROGRAM:
+            if _RUN.isdisjoint(_read(process, "cmdline").split("\0")[1:]):
+                return False
+            with suppress(OSError):  # it has just ended
+                os.kill(process, signal.SIGINT)
+            return True
+        process = _parent(process)
     return False
+
+
+def _program(process: int) -> str:
+    """The file name of a process's program; "" if it is not known, as that of another user's process."""
+    try:
+        return os.path.basename(os.readlink(f"/proc/{process}/exe"))
+    except OSError:
+        return ""
 
 
 def _parent(process: int) -> int:

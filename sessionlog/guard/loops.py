@@ -1,8 +1,9 @@
 """Loops: the same calls with the same results, again and again, as the end of the session's log has them.
 
-A loop is one call, or a short cycle of calls, that is repeated without anything between and without a new result. The
-log shows the calls before; the call that the hook is asked about is the last one, and has no result yet. What differs
-from call to call without meaning anything (a chunk's id, the remark about a command) does not count as new.
+A loop is one call, or a short cycle of calls, that is repeated without another call or a prompt between and without a
+new result. The log shows the calls before; the call that the hook is asked about is the last one, and has no result
+yet. What differs from call to call without meaning anything (a chunk's id, the remark about a command) does not count
+as new.
 """
 
 from __future__ import annotations
@@ -92,13 +93,13 @@ def _count(calls: Sequence[Call], period: int) -> int:
 
 
 def logged_calls(hook: Hook) -> list[Call]:
-    """Return the calls at the end of the log up to the hook's, which is the last.
+    """Return the calls since the last prompt, as the end of the log has them, up to the hook's, which is the last.
 
     It is as the log has it, if it is there: Codex gives its hooks other names and arguments.
     """
     from sessionlog.ledger.scanning import source_of
     from sessionlog.sources.contents import text_of
-    from sessionlog.sources.steps import ToolCall, ToolResult
+    from sessionlog.sources.steps import Prompt, ToolCall, ToolResult
 
     calls: dict[str, Call] = {}
     present = Call((hook.tool, canonical(hook.tool_input)))
@@ -111,6 +112,8 @@ def logged_calls(hook: Hook) -> list[Call]:
             calls[step.key] = call
         elif isinstance(step, ToolResult) and step.key in calls and not step.pending:
             calls[step.key].result = _without_volatile(text_of(step.output), hook.agent)
+        elif isinstance(step, Prompt) and step.role == "user":
+            calls.clear()
     return [*calls.values(), present]
 
 
@@ -118,14 +121,17 @@ def canonical(given: Any) -> str:
     """Return arguments as one text: JSON with sorted keys, without remarks; a text that is no JSON as it is."""
     import json
 
-    from sessionlog.sources.contents import read_json
-
-    value = read_json(given)
-    if isinstance(value, str):  # Codex logs the arguments as a text of JSON
-        value = read_json(value) or value
+    value = _decoded(_decoded(given))  # Codex logs the arguments as a text of JSON
     if isinstance(value, dict) and any(key in value for key in _COMMANDS):
         value = {key: one for key, one in value.items() if key not in _REMARKS}
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _decoded(given: Any) -> Any:
+    from sessionlog.sources.contents import read_json
+
+    value = read_json(given)
+    return given if value is None and isinstance(given, str) else value
 
 
 def _without_volatile(text: str, agent: Agent) -> str:
