@@ -11,7 +11,7 @@ import os
 import sys
 from _thread import allocate_lock, start_new_thread
 
-from sessionlog.cli.output import USAGE, fail, note, print_json
+from sessionlog.cli.output import fail, note, print_json
 from sessionlog.guard.hook import denial, find_agent, parse_hook, unparsed_denial, warning
 
 TYPE_CHECKING = False
@@ -32,17 +32,31 @@ _LATE = f"no answer within {_SECONDS:g} s"
 _NOT_SYNCED = "sessionlog guard: only this session counts; `sessionlog ledger sync` reads the others once"
 
 
-def guard(*, agent: str, strict: bool, ledger: str | None) -> None:
+def guard(
+    *, agent: str | None, install: str | None, write: bool, uninstall: str | None, strict: bool, ledger: str | None
+) -> None:
     """Stop an agent when a budget is spent or when it goes in circles: the command of its hook.
 
     The hook's JSON is read from stdin, and the answer is the agent's own JSON. Budgets are those of config.toml, other
     limits its table [guard].
 
-    Example: sessionlog guard claude-code
+    Example: sessionlog guard --install claude-code
     """
+    names = [name for name in (agent, install, uninstall) if name is not None]
+    if len(names) != 1 or (write and install is None):
+        fail("name one agent: AGENT for its hook, `--install AGENT [--write]` or `--uninstall AGENT`")
+    found = find_agent(names[0])
+    if agent is None:
+        from sessionlog.cli import guard_settings
+
+        if install is None:
+            guard_settings.uninstall(found)
+        else:
+            guard_settings.install(found, write=write, strict=strict, ledger=ledger)
+        return
     if sys.stdin is None or sys.stdin.isatty():
-        fail("agents run this as a hook, with the hook's JSON on stdin", USAGE)
-    _Answer(find_agent(agent), is_strict=strict).run(ledger)
+        fail("agents run this as a hook, with the hook's JSON on stdin; `--install AGENT` makes them")
+    _Answer(found, is_strict=strict).run(ledger)
 
 
 class _Answer:

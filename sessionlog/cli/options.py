@@ -305,7 +305,10 @@ CHAT = (
 )  # fmt: skip
 
 GUARD = (
-    Option("", "agent", "text", "Whose hook it is: claude-code, codex or gemini.", "AGENT", required=True),
+    Option("", "agent", "text", "Whose hook it is: claude-code, codex or gemini.", "AGENT"),
+    Option("--install", "install", "text", "Print the settings that make this agent run the hook.", "AGENT"),
+    Option("--write", "write", "flag", "With --install, write them into the agent's settings."),
+    Option("--uninstall", "uninstall", "text", "Remove them from this agent's settings.", "AGENT"),
     Option("--strict", "strict", "flag", "Deny what cannot be decided, instead of allowing it."), LEDGER,
 )  # fmt: skip
 

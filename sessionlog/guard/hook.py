@@ -43,6 +43,10 @@ class Agent:
         timeout: After how long the agent stops waiting for its hook, in its own unit.
         volatile: How lines of tool results begin that differ each time.
         subagent_log: The log of a sub-agent, from its parent's without the suffix and its id; "" where it has its own.
+        home: The folder of its settings, below the user's home.
+        home_variable: The variable of another folder.
+        home_below: The folder of its settings below that one.
+        settings_file: The file with its hooks in that folder.
     """
 
     id: str
@@ -52,6 +56,10 @@ class Agent:
     timeout: int
     volatile: tuple[str, ...] = ()
     subagent_log: str = ""
+    home: str
+    home_variable: str
+    home_below: str = ""
+    settings_file: str
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -62,14 +70,17 @@ AGENTS: Mapping[str, Agent] = {
             moments={"UserPromptSubmit": "prompt", "PreToolUse": "call", "PostToolUse": "result"},
             matchers={"PreToolUse": "*", "PostToolUse": "Agent|Task"}, timeout=10,
             subagent_log="{log}/subagents/agent-{agent}.jsonl",
+            home=".claude", home_variable="CLAUDE_CONFIG_DIR", settings_file="settings.json",
         ),
         Agent(
             id="codex", title="Codex", moments={"UserPromptSubmit": "prompt", "PreToolUse": "call"},
             matchers={}, timeout=10, volatile=("Chunk ID:", "Wall time:", "Original token count:"),
+            home=".codex", home_variable="CODEX_HOME", settings_file="hooks.json",
         ),
         Agent(
             id="gemini", title="Gemini CLI", moments={"BeforeAgent": "prompt", "BeforeTool": "call"},
             matchers={}, timeout=10_000, volatile=("Process Group PGID:", "Background PIDs:"),
+            home=".gemini", home_variable="GEMINI_CLI_HOME", home_below=".gemini", settings_file="settings.json",
         ),
     )
 }  # fmt: skip

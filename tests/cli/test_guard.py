@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -366,3 +367,68 @@ def test_an_answer_on_the_fast_path_loads_neither_typer_nor_rich(home, config):
         text=True, timeout=30,
     )  # fmt: skip
     assert (ran.stdout, ran.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_install_prints_the_settings(agent, home, cli):
+    """They are a JSON document; nothing is written."""
+    ran = cli("guard", "--install", agent, "--strict", "--ledger", "x.sqlite")
+    assert ran.code == 0
+    events = ran.json["hooks"]
+    assert {*events} == {*AGENTS[agent].moments}
+    words = shlex.split(events[next(iter(events))][0]["hooks"][0]["command"])
+    assert words[-5:] == ["guard", agent, "--strict", "--ledger", os.path.abspath("x.sqlite")]
+    assert os.path.isabs(words[0])
+    assert ran.err.startswith("add this to ~/.")
+    assert list(home.iterdir()) == []
+
+
+def test_install_and_uninstall_say_what_they_changed(home, cli):
+    """And a second time that nothing had to be."""
+    path = home / ".claude/settings.json"
+    ran = cli("guard", "--install", "claude-code", "--write")
+    assert (ran.code, ran.out) == (
+        0, "~/.claude/settings.json has the hooks; `sessionlog guard --uninstall claude-code` removes them\n"
+    )  # fmt: skip
+    assert "hooks" in json.loads(path.read_text())
+    assert "already had the hooks" in cli("guard", "--install", "claude-code", "--write").out
+    assert cli("guard", "--uninstall", "claude-code").out == "~/.claude/settings.json no longer has the hooks\n"
+    assert not path.exists()
+    assert cli("guard", "--uninstall", "claude-code").out == "~/.claude/settings.json has no hooks of sessionlog\n"
+
+
+def test_codex_asks_for_trust(home, cli):
+    """Without it, its hooks do not run."""
+    assert "/hooks" in cli("guard", "--install", "codex", "--write").err
+
+
+def test_a_broken_settings_file_is_wrong_usage(home, cli):
+    """It is left as it is."""
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").write_text("{")
+    ran = cli("guard", "--install", "claude-code", "--write")
+    assert ran.code == 2
+    assert "settings.json: not JSON" in ran.err
+    assert (home / ".claude/settings.json").read_text() == "{"
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(home, cli):
+    """With the reason of the system."""
+    (home / ".claude").write_text("a file")
+    ran = cli("guard", "--install", "claude-code", "--write")
+    assert ran.code == 3
+    assert "~/.claude/settings.json: not a directory" in ran.err.lower()
+
+
+WRONG = [
+    [], ["claude-code", "--install", "codex"], ["--install", "codex", "--uninstall", "codex"], ["codex", "--write"],
+    ["--uninstall", "codex", "--write"], ["--install", "crush"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_wrong_usage(words, home, cli):
+    """One agent, and `--write` only to install."""
+    ran = cli("guard", *words)
+    assert ran.code == 2
+    assert "agent" in ran.err
