@@ -112,7 +112,7 @@ def logged_calls(hook: Hook) -> list[Call]:
             calls[step.key] = call
         elif isinstance(step, ToolResult) and step.key in calls and not step.pending:
             calls[step.key].result = _without_volatile(text_of(step.output), hook.agent)
-        elif isinstance(step, Prompt) and step.role == "user":
+        elif isinstance(step, Prompt) and step.role == "user" and text_of(step.text):  # results come without a text
             calls.clear()
     return [*calls.values(), present]
 

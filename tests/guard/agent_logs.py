@@ -163,6 +163,8 @@ class Gemini(AgentLog):
         answer = {"functionResponse": {"id": call, "name": self.tool, "response": output}}
         done = {"id": call, "name": self.tool, "args": {"command": command}, "status": "success", "result": [answer]}
         self.append({**self._answer, "toolCalls": [{**done, "timestamp": self.time()}]})
+        row = {"id": f"result-{self.calls}", "timestamp": self.time(), "type": "user"}
+        self.append({**row, "content": [answer]})
 
     def request(self, command="ls src"):
         """Log a response that makes a call, and return the hook before it."""
