@@ -151,7 +151,7 @@ def _rules(settings: Settings, ledger: str | None, *, is_strict: bool) -> Rules:
 
 
 def _decision(hook: Hook, rules: Rules, settings: Settings) -> Decision:
-    from sessionlog.guard.decide import decide
+    from sessionlog.guard.decide import decide, decide_unread
     from sessionlog.guard.fresh_ledger import open_complete, open_fresh, wait_for_call, was_synced
 
     def prices() -> PriceBook:
@@ -160,6 +160,9 @@ def _decision(hook: Hook, rules: Rules, settings: Settings) -> Decision:
         return PriceBook.load(settings.prices)
 
     wait_for_call(hook)
+    decision = decide_unread(hook, rules)
+    if decision is not None:
+        return decision
     connection, may_be_old = open_fresh(hook, rules.ledger, rules.env, prices)
     try:
         if may_be_old and hook.moment == "prompt":

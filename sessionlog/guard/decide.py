@@ -8,7 +8,9 @@ from sessionlog.analytics.budgets.states import FUNCTIONS
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.guard.loops import find_repeats
 from sessionlog.guard.spending import Spending
+from sessionlog.guard.unread import find_unread
 from sessionlog.guard.warned import not_warned_yet
+from sessionlog.ledger.freshness import open_as_it_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
+    from sessionlog.analytics.conditions import Query
     from sessionlog.guard.hook import Hook
     from sessionlog.guard.limits import GuardLimits
 
@@ -67,6 +70,29 @@ class Rules:
     is_strict: bool = False
 
 
+def decide_unread(hook: Hook, rules: Rules) -> Decision | None:
+    """Return what was found without reading the session's logs into the ledger; None if they have to be read.
+
+    Raises:
+        sqlite3.Error: The ledger is damaged.
+        OSError: The warnings cannot be remembered.
+        LogNotReadable: The session's log cannot be read.
+    """
+    if not rules.budgets and rules.limits.cost_per_minute is None:
+        return Decision(repeats=find_repeats(hook, rules.limits.repeats))
+    connection = None if rules.is_strict or hook.moment != "call" else open_as_it_is(rules.ledger)
+    if connection is None:
+        return None
+    try:
+        spending = _spending(hook, connection, rules)
+        unread = find_unread(query_of(connection), hook, spending.session)
+        if unread is None or spending.is_near(rules.budgets, rules.limits.cost_per_minute, unread):
+            return None
+        return _decide(hook, spending, rules)
+    finally:
+        connection.close()
+
+
 def decide(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Decision:
     """Return what was found in the ledger of a connection, and at the end of the session's log.
 
@@ -75,14 +101,26 @@ def decide(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Decision
         OSError: The warnings cannot be remembered.
         LogNotReadable: The session's log cannot be read.
     """
+    return _decide(hook, _spending(hook, connection, rules), rules)
+
+
+def query_of(connection: sqlite3.Connection) -> Query:
+    """Return the function that runs a statement on a ledger, with the SQL functions that budgets need."""
     for name, function in FUNCTIONS.items():
         connection.create_function(name, 1, function, deterministic=True)
 
     def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         return connection.execute(sql, parameters).fetchall()
 
+    return query
+
+
+def _spending(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Spending:
+    return Spending(query_of(connection), hook, now_ns=time_ns(), zone=rules.zone)
+
+
+def _decide(hook: Hook, spending: Spending, rules: Rules) -> Decision:
     limits = rules.limits
-    spending = Spending(query, hook, now_ns=time_ns(), zone=rules.zone)
     reached = spending.reached(rules.budgets)
     spent = [state for state in reached if state.level == "exceeded"]
     cost = spending.cost_per_minute() if limits.cost_per_minute is not None else 0.0

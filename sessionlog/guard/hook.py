@@ -41,6 +41,7 @@ class Agent:
         moments: The event's name → when it occurs.
         matchers: The event's name → the tools that it is limited to; other events are of all tools.
         timeout: After how long the agent stops waiting for its hook, in its own unit.
+        usage_marks: Texts in the row of a response's usage, each once at least or never in all rows of a version.
         volatile: How lines of tool results begin that differ each time.
         subagent_log: The log of a sub-agent, from its parent's without the suffix and its id; "" where it has its own.
         home: The folder of its settings, below the user's home.
@@ -54,6 +55,7 @@ class Agent:
     moments: Mapping[str, Moment]
     matchers: Mapping[str, str]
     timeout: int
+    usage_marks: tuple[bytes, ...]
     volatile: tuple[str, ...] = ()
     subagent_log: str = ""
     home: str
@@ -69,17 +71,19 @@ AGENTS: Mapping[str, Agent] = {
             id="claude-code", title="Claude Code",
             moments={"UserPromptSubmit": "prompt", "PreToolUse": "call", "PostToolUse": "result"},
             matchers={"PreToolUse": "*", "PostToolUse": "Agent|Task"}, timeout=10,
-            subagent_log="{log}/subagents/agent-{agent}.jsonl",
+            usage_marks=(b'"usage":',), subagent_log="{log}/subagents/agent-{agent}.jsonl",
             home=".claude", home_variable="CLAUDE_CONFIG_DIR", settings_file="settings.json",
         ),
         Agent(
             id="codex", title="Codex", moments={"UserPromptSubmit": "prompt", "PreToolUse": "call"},
-            matchers={}, timeout=10, volatile=("Chunk ID:", "Wall time:", "Original token count:"),
+            matchers={}, timeout=10, usage_marks=(b'"token_usage_record"', b'"last_token_usage"'),
+            volatile=("Chunk ID:", "Wall time:", "Original token count:"),
             home=".codex", home_variable="CODEX_HOME", settings_file="hooks.json",
         ),
         Agent(
             id="gemini", title="Gemini CLI", moments={"BeforeAgent": "prompt", "BeforeTool": "call"},
-            matchers={}, timeout=10_000, volatile=("Process Group PGID:", "Background PIDs:"),
+            matchers={}, timeout=10_000, usage_marks=(b'"tokens":',),
+            volatile=("Process Group PGID:", "Background PIDs:"),
             home=".gemini", home_variable="GEMINI_CLI_HOME", home_below=".gemini", settings_file="settings.json",
         ),
     )

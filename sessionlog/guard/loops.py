@@ -60,9 +60,9 @@ def find_repeats(hook: Hook, least: int) -> int:
 def _may_repeat(hook: Hook, times: int) -> bool:
     """Whether the end of the log has the longest word of the call's arguments so often: few calls need a closer look.
 
-    A word of letters and digits stands in the log as it is, however deep its JSON is quoted.
+    A word of letters and digits is in the log as it is, however deep its JSON is quoted.
     """
-    word = max(_words(hook.tool_input), key=len, default="")
+    word = max(_words(_without_remarks(hook.tool_input)), key=len, default="")
     return read_end(hook.call_log, _TAIL).count(word.encode()) >= times
 
 
@@ -121,10 +121,14 @@ def canonical(given: Any) -> str:
     """Return arguments as one text: JSON with sorted keys, without remarks; a text that is no JSON as it is."""
     import json
 
-    value = _decoded(_decoded(given))  # Codex logs the arguments as a text of JSON
-    if isinstance(value, dict) and any(key in value for key in _COMMANDS):
-        value = {key: one for key, one in value.items() if key not in _REMARKS}
+    value = _without_remarks(_decoded(_decoded(given)))  # Codex logs the arguments as a text of JSON
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _without_remarks(value: Any) -> Any:
+    if isinstance(value, dict) and any(key in value for key in _COMMANDS):
+        return {key: one for key, one in value.items() if key not in _REMARKS}
+    return value
 
 
 def _decoded(given: Any) -> Any:

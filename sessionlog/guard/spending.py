@@ -1,4 +1,4 @@
-"""Spending: which budgets and limits of cost the present session has reached, as sentences.
+"""Spending: which budgets and limits of cost the present session has reached.
 
 A budget stops a session only if the session's next request would count for it: one for another project, agent or model
 is left alone. Use whose price is unknown is not counted here: a guard stops at what is known to be spent.
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.budgets.states import BudgetState
     from sessionlog.analytics.conditions import Query
     from sessionlog.guard.hook import Hook
+    from sessionlog.guard.unread import Unread
 
 _MINUTES = 5
 """Over how many minutes the cost per minute is measured: a single large response is no runaway session."""
@@ -50,21 +51,46 @@ class Spending:
         self._query, self._hook, self._now_ns, self._zone = query, hook, now_ns, zone
         found = query(_SESSION, {"source": hook.agent.id, "session": hook.session, "log": hook.log})
         self.session: int | None = found[0][0] if found else None
+        self._amounts: dict[str, int] = {}
 
     def reached(self, rules: Sequence[BudgetRule]) -> list[BudgetState]:
         """Return the budgets that are at their warning or stop level and count this session's next request."""
         rules = [rule for rule in rules if self._level(rule) != "ok" and self._counts(rule)]
         return budget_states(self._query, rules, now_ns=self._now_ns, zone=self._zone, session_id=self.session)
 
+    def is_near(self, rules: Sequence[BudgetRule], cost_per_minute: float | None, unread: Unread) -> bool:
+        """Return whether responses that are not in the ledger yet may bring a budget or the limit to its next level.
+
+        Args:
+            rules: The budgets.
+            cost_per_minute: The limit in US dollars; None for any amount.
+            unread: How many there are, and what they are at most.
+        """
+        for rule in rules:
+            amount = self._amount(rule)
+            if level_of(rule, amount + unread.most(rule.unit)) != level_of(rule, amount):
+                return True
+        if cost_per_minute is None:
+            return False
+        return self.cost_per_minute() + _RECENT_COST.in_unit(unread.most("usd")) / _MINUTES > cost_per_minute
+
     def _level(self, rule: BudgetRule) -> str:
         """The level of a budget by one sum; `budget_states` needs five."""
+        return level_of(rule, self._amount(rule))
+
+    def _amount(self, rule: BudgetRule) -> int:
+        if rule.name not in self._amounts:
+            self._amounts[rule.name] = self._sum(rule)
+        return self._amounts[rule.name]
+
+    def _sum(self, rule: BudgetRule) -> int:
         if not rule.is_per_session:
             start_ns, _ = time_of(rule, self._now_ns, self._zone)
-            return level_of(rule, use_since(self._query, rule, start_ns).amount)
+            return use_since(self._query, rule, start_ns).amount
         if self.session is None:
-            return "ok"
+            return 0
         uses = use_of_sessions(self._query, rule, None, now_ns=self._now_ns, session_id=self.session)
-        return level_of(rule, uses[0].amount) if uses else "ok"
+        return uses[0].amount if uses else 0
 
     def _counts(self, rule: BudgetRule) -> bool:
         """Whether the session's next request would count for a budget, by the labels of its last ones."""

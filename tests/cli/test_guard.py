@@ -354,19 +354,43 @@ def test_a_hook_whose_input_never_ends_is_answered_in_time(words, out, home):
     assert "no answer within" in found + errors
 
 
-def test_an_answer_on_the_fast_path_loads_neither_typer_nor_rich(home, config):
+LOADED = """
+import sys
+from sessionlog.cli import main
+main()
+sys.stderr.write(" ".join(sorted({"typer", "rich", "asyncio", *sys.argv[3:]} & {*sys.modules})))
+"""
+
+
+@pytest.fixture
+def loads():
+    """Run a hook in a process of its own, and return which of these modules, typer and rich it has loaded."""
+
+    def run(hook, *modules):
+        code = LOADED.replace("main()", "main(sys.argv[1:3])")
+        ran = subprocess.run(
+            [sys.executable, "-c", code, "guard", "claude-code", *modules], input=json.dumps(hook),
+            capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+        assert ran.stdout == ""
+        return ran.stderr
+
+    return run
+
+
+def test_a_call_loads_neither_typer_nor_rich(home, config, loads):
     """Agents wait for every call of the hook."""
     config(THREE)
+    assert loads(ClaudeCode(home).finished()) == ""
+
+
+def test_far_from_a_limit_no_source_is_loaded(home, config, loads):
+    """The ledger and a look at the new bytes are enough."""
+    config('[budgets.many]\nrequests = 1000\nwindow = "5h"\n')
     log = ClaudeCode(home)
-    code = (
-        "import sys; from sessionlog.cli import main; main(); "
-        "sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules} & {'typer', 'rich', 'asyncio'}))"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", code, "guard", "claude-code"], input=json.dumps(log.finished()), capture_output=True,
-        text=True, timeout=30,
-    )  # fmt: skip
-    assert (ran.stdout, ran.stderr) == ("", "")
+    slow = ("msgspec", "orjson", "json", "re", "typing", "dataclasses", "decimal")
+    assert loads(log.finished("pytest tests/first"), "msgspec") == "msgspec"
+    assert loads(log.finished("pytest tests/second"), *slow) == ""
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -74,6 +74,16 @@ def test_new_results_other_arguments_and_prompts_are_no_loop(agent, tmp_path):
     assert repeats(log, log.request()) == 0
 
 
+def test_remarks_may_differ(tmp_path):
+    """A model describes the same command in other words."""
+    log = ClaudeCode(tmp_path)
+    for _ in range(4):
+        log.finished("make")
+    hook = log.request("make")
+    hook["tool_input"]["description"] = "Compile everything once more"
+    assert repeats(log, hook) == 5
+
+
 def test_repeats_of_zero_turn_it_off(tmp_path):
     """The log is not even read."""
     log = ClaudeCode(tmp_path)
