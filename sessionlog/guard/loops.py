@@ -27,8 +27,10 @@ _COMMANDS = ("command", "cmd")
 _REMARKS = frozenset({"description", "justification", "timeout", "timeout_ms", "yield_time_ms", "max_output_tokens"})
 """Arguments beside a command that do not change what it does."""
 
-_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-_LONGEST_TEXT = 4096
+_UNESCAPED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/")
+"""Characters that the agents' JSON never escapes."""
+
+_LONGEST_TEXT, _LONGEST_WORDS = 4096, 8
 
 
 class Call:
@@ -58,12 +60,13 @@ def find_repeats(hook: Hook, least: int) -> int:
 
 
 def _may_repeat(hook: Hook, times: int) -> bool:
-    """Whether the end of the log has the longest word of the call's arguments so often: few calls need a closer look.
+    """Whether the end of the log has each long word of the call's arguments so often: few calls need a closer look.
 
-    A word of letters and digits is in the log as it is, however deep its JSON is quoted.
+    A word is in the log as it is, however deep its JSON is quoted.
     """
-    word = max(_words(_without_remarks(hook.tool_input)), key=len, default="")
-    return read_end(hook.call_log, _TAIL).count(word.encode()) >= times
+    words = sorted(set(_words(_without_remarks(hook.tool_input))), key=len)[-_LONGEST_WORDS:]
+    end = read_end(hook.call_log, _TAIL)
+    return all(end.count(word.encode()) >= times for word in words)
 
 
 def _words(value: Any) -> Iterator[str]:
@@ -72,7 +75,7 @@ def _words(value: Any) -> Iterator[str]:
         for one in value.values() if isinstance(value, dict) else value:
             yield from _words(one)
     elif isinstance(value, str):
-        yield from "".join(sign if sign in _WORD else " " for sign in value[:_LONGEST_TEXT]).split()
+        yield from "".join(sign if sign in _UNESCAPED else " " for sign in value[:_LONGEST_TEXT]).split()
 
 
 def count_repeats(calls: Sequence[Call]) -> int:

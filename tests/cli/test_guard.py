@@ -8,13 +8,17 @@ import shlex
 import subprocess
 import sys
 import threading
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from sessionlog.cli import guard
 from sessionlog.guard.hook import AGENTS
+from sessionlog.guard.limits import GuardLimits, parse_limits
 from tests.guard.agent_logs import LOGS, ClaudeCode, Codex
 
+PAGE = Path(__file__).parents[2] / "docs" / "guard.md"
 THREE = '[budgets.three]\nrequests = 3\nperiod = "day"\n'
 ALLOWED = (0, "", "")
 
@@ -185,6 +189,14 @@ def test_repeats_are_configured(home, config, ask):
     for _ in range(8):
         log.finished("make test")
     assert ask("claude-code", log.request("make test")) == ALLOWED
+
+
+def test_the_limits_of_the_page_are_valid():
+    """And it names all of them."""
+    [block] = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    limits = tomllib.loads(block)["guard"]
+    assert parse_limits(limits) == GuardLimits(cost_per_minute=2.5)
+    assert {*limits} == {*GuardLimits.__slots__}
 
 
 def test_a_cost_per_minute_is_denied(home, config, ask):
