@@ -29,12 +29,12 @@ def run(argv: Sequence[str]) -> int | None:
     from sessionlog.cli import cached_path
 
     gc.disable()  # there is no garbage yet, and a collection costs 1 ms
-    if argv[0] == "guard":  # agents wait for it: `functions` would import every report
-        from sessionlog.cli.guard import guard
-        from sessionlog.cli.output import run_command
-
-        return run_command(guard, **settings)
     try:
+        if argv[0] == "guard":  # agents wait for it: `functions` would import every report
+            from sessionlog.cli.guard import guard
+            from sessionlog.cli.output import run_command
+
+            return run_command(guard, **settings)
         if cached_path.answer(argv[0], settings):
             return 0
     finally:

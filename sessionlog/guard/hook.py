@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Moment = Literal["prompt", "call", "result"]
     """Before a prompt is sent, before a tool is called, after a sub-agent has returned."""
 
-_ID_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
@@ -43,7 +41,7 @@ class Agent:
         timeout: After how long the agent stops waiting for its hook, in its own unit.
         usage_marks: Texts in the row of a response's usage, each once at least or never in all rows of a version.
         volatile: How lines of tool results begin that differ each time.
-        subagent_log: The log of a sub-agent, from its parent's without the suffix and its id; "" where it has its own.
+        has_subagent_logs: Whether a sub-agent's call names its parent's log; its own is below the folder of that name.
         home: The folder of its settings, below the user's home.
         home_variable: The variable of another folder.
         home_below: The folder of its settings below that one.
@@ -57,7 +55,7 @@ class Agent:
     timeout: int
     usage_marks: tuple[bytes, ...]
     volatile: tuple[str, ...] = ()
-    subagent_log: str = ""
+    has_subagent_logs: bool = False
     home: str
     home_variable: str
     home_below: str = ""
@@ -71,7 +69,7 @@ AGENTS: Mapping[str, Agent] = {
             id="claude-code", title="Claude Code",
             moments={"UserPromptSubmit": "prompt", "PreToolUse": "call", "PostToolUse": "result"},
             matchers={"PreToolUse": "*", "PostToolUse": "Agent|Task"}, timeout=10,
-            usage_marks=(b'"usage":',), subagent_log="{log}/subagents/agent-{agent}.jsonl",
+            usage_marks=(b'"usage":',), has_subagent_logs=True,
             home=".claude", home_variable="CLAUDE_CONFIG_DIR", settings_file="settings.json",
         ),
         Agent(
@@ -157,14 +155,24 @@ def parse_hook(agent: Agent, text: str) -> Hook | None:
     if moment is None:
         return None
     log, part = _text(value, "transcript_path"), _text(value, "agent_id")
-    call_log = log
-    if part and agent.subagent_log and _ID_SIGNS.issuperset(part):
-        call_log = agent.subagent_log.format(log=os.path.splitext(log)[0], agent=part)
+    parts = subagent_logs(log) if part and agent.has_subagent_logs else []
+    call_log = next((one for one in parts if os.path.basename(one) == f"agent-{part}.jsonl"), log)
     return Hook(
         agent=agent, event=event, moment=moment, session=_text(value, "session_id"), log=log, call_log=call_log,
         cwd=_text(value, "cwd"), model=_text(value, "model"), tool=_text(value, "tool_name"),
         tool_input=value.get("tool_input"), call_id=_text(value, "tool_use_id"),
     )  # fmt: skip
+
+
+def subagent_logs(log: str) -> list[str]:
+    """Return the logs of the sub-agents of one of Claude Code's sessions: `LOG/subagents/**/agent-ID.jsonl`."""
+    folder = os.path.join(os.path.splitext(log)[0], "subagents")
+    return [
+        os.path.join(place, name)
+        for place, _, names in os.walk(folder)
+        for name in names
+        if name.startswith("agent-") and name.endswith(".jsonl")
+    ]
 
 
 def denial(agent: Agent, event: str, reason: str) -> dict[str, Any]:

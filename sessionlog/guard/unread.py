@@ -8,11 +8,10 @@ A new log, a new model, a rewritten log or many unread bytes are read at once, a
 
 from __future__ import annotations
 
-import os
-
 from sessionlog import files
 from sessionlog.errors import LogNotReadable
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.guard.hook import subagent_logs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,11 +75,7 @@ def find_unread(query: Query, hook: Hook, session: int | None) -> Unread | None:
 
 def _own_logs(hook: Hook) -> set[str]:
     """The logs that the session has now, as far as their names show it."""
-    logs = {hook.log, hook.call_log}
-    if hook.agent.subagent_log:
-        folder = os.path.dirname(hook.agent.subagent_log.format(log=os.path.splitext(hook.log)[0], agent=""))
-        logs |= {os.path.join(folder, name) for name in files.list_names(folder) if name.endswith(".jsonl")}
-    return logs
+    return {hook.log, hook.call_log, *(subagent_logs(hook.log) if hook.agent.has_subagent_logs else ())}
 
 
 def _new_bytes(offsets: Mapping[str, int]) -> bytes | None:

@@ -1,5 +1,6 @@
 """`sessionlog guard`: the hook of an agent, from its JSON on stdin to the answer on stdout."""
 
+import gc
 import io
 import json
 import os
@@ -321,6 +322,12 @@ def test_no_control_character_of_the_input_is_printed(home, ask):
     sentence = reason(ask("claude-code", log.request("\x1b[31mls\u202e")))
     assert "for the 5th time" in sentence
     assert sentence.isprintable()
+
+
+def test_garbage_is_collected_again_afterwards(home, ask):
+    """A program may run commands in its own process."""
+    assert ask("claude-code", ClaudeCode(home).call_hook()) == ALLOWED
+    assert gc.isenabled()
 
 
 def test_other_events_are_allowed_silently(home, ask):

@@ -1,5 +1,7 @@
 """The hooks of each agent: what is read from their JSON, and which answers stop and warn."""
 
+import json
+
 import pytest
 
 from sessionlog.errors import InvalidQuery
@@ -40,13 +42,18 @@ def test_the_call_is_read():
 @pytest.mark.parametrize(
     ("part", "log"),
     [
-        ("a1b2-c", "/h/s/subagents/agent-a1b2-c.jsonl"), ("", "/h/s.jsonl"), ("../../etc/x", "/h/s.jsonl"),
-        ("{log}", "/h/s.jsonl"),
+        ("a1b2-c", "s/subagents/agent-a1b2-c.jsonl"), ("w9", "s/subagents/flows/1/agent-w9.jsonl"), ("", "s.jsonl"),
+        ("other", "s.jsonl"), ("../../etc/x", "s.jsonl"), ("*", "s.jsonl"),
     ],
 )  # fmt: skip
-def test_the_call_of_a_subagent_is_in_its_log(part, log):
-    """Claude Code names the parent's log; an id that is no file name is not used."""
-    assert parse_hook(CLAUDE, CALL % f'"agent_id": "{part}"').call_log == log
+def test_the_call_of_a_subagent_is_in_its_log(part, log, tmp_path):
+    """Claude Code names the parent's log; the sub-agent's is somewhere below the session's folder."""
+    for name in ("agent-a1b2-c", "flows/1/agent-w9", "flows/1/journal"):
+        path = tmp_path / "s" / "subagents" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    given = {"hook_event_name": "PreToolUse", "transcript_path": str(tmp_path / "s.jsonl"), "agent_id": part}
+    assert parse_hook(CLAUDE, json.dumps(given)).call_log == str(tmp_path / log)
 
 
 @pytest.mark.parametrize(
