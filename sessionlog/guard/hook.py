@@ -1,7 +1,8 @@
 """Hook: what an agent writes to its hook's stdin, and the answer that stops or warns it.
 
 Agents run hooks as commands: JSON on stdin, JSON on stdout, exit code 0 (2 means "block", whatever stdout has). Which
-answer really ends a turn was tried with Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI against a stub of their APIs:
+answer really ends a turn was tried with Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0 against a stub of
+their APIs:
 
 - Claude Code: a denied call alone is only a failed call, and the model is asked again; `continue: false` ends the turn.
   `decision: block` drops a prompt. A sub-agent's call has the session and log of its parent, and an `agent_id`.
