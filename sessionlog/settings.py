@@ -24,7 +24,10 @@ from sessionlog.places import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    ParseFast = Callable[[str], dict[str, Any] | None]
 
 __all__ = [
     "Settings",
@@ -38,7 +41,10 @@ __all__ = [
     "user_home",
 ]
 
-_TYPES = {"session_dir": str, "ledger": str, "timezone": str, "prices": dict, "budgets": dict, "currency": dict}
+_TYPES = {
+    "session_dir": str, "ledger": str, "timezone": str, "prices": dict, "budgets": dict, "guard": dict,
+    "currency": dict,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,7 @@ class Settings:
         timezone: IANA name or `local`; None leaves the choice to the command.
         prices: The `[prices]` table, unchecked; `pricing.PriceBook.load` checks it.
         budgets: The `[budgets]` table, unchecked; `analytics.budgets.rules.parse_budgets` checks it.
+        guard: The `[guard]` table, unchecked; `guard.limits.parse_limits` checks it.
         currency: The `[currency]` table, unchecked; `render.currency.parse_currency` checks it.
     """
 
@@ -61,11 +68,16 @@ class Settings:
     timezone: str | None = None
     prices: Mapping[str, Any] = field(default_factory=dict)
     budgets: Mapping[str, Any] = field(default_factory=dict)
+    guard: Mapping[str, Any] = field(default_factory=dict)
     currency: Mapping[str, Any] = field(default_factory=dict)
 
 
-def load_settings(env: Mapping[str, str] | None = None) -> Settings:
+def load_settings(env: Mapping[str, str] | None = None, *, parse_fast: ParseFast = lambda _: None) -> Settings:
     """Read environment and config.toml (`$SESSIONLOG_CONFIG` names another file).
+
+    Args:
+        env: The environment; the process's when None.
+        parse_fast: A parser of simple TOML that returns None for everything else: importing `tomllib` takes 20 ms.
 
     Raises:
         InvalidSettings: The file is not TOML, has unknown keys, or a value has the wrong type.
@@ -74,7 +86,7 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if env is None else env
     path = config_file(env)
     content = files.read_small(path)
-    config = _parse(path, content) if content is not None else {}
+    config = _parse(path, content, parse_fast) if content is not None else {}
     directory = env.get("SESSIONLOG_DIR") or config.get("session_dir")
     ledger = env.get("SESSIONLOG_LEDGER") or config.get("ledger")
     return Settings(
@@ -84,16 +96,20 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         timezone=env.get("SESSIONLOG_TZ") or config.get("timezone"),
         prices=config.get("prices", {}),
         budgets=config.get("budgets", {}),
+        guard=config.get("guard", {}),
         currency=config.get("currency", {}),
     )
 
 
-def _parse(path: str, content: bytes) -> dict[str, Any]:
-    import tomllib
-
+def _parse(path: str, content: bytes, parse_fast: ParseFast) -> dict[str, Any]:
     try:
-        config = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = content.decode("utf-8")
+        config = parse_fast(text)
+        if config is None:
+            import tomllib
+
+            config = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # `TOMLDecodeError` and `UnicodeDecodeError` are a ValueError
         raise InvalidSettings(f"{path}: not TOML ({error})") from error
     unknown = sorted(config.keys() - _TYPES.keys())
     if unknown:

@@ -49,6 +49,7 @@ STAIRS = {
     "integrations": {"logger", "messages", "events", "errors"},
     "proxy": {"integrations", "logger", "messages", "files", "places", "settings", "events", "errors"},
     "demo": {"logger", "files", "events", "errors"},
+    "guard": {"analytics", "ledger", "sources", "pricing", "files", "places", "hashes", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
     "archive": {"sources", "reader", "files", "settings", "events", "errors"},
 }  # fmt: skip
@@ -59,6 +60,7 @@ USERS = {
     "integrations": set(),
     "proxy": {"cli"},
     "demo": {"cli"},
+    "guard": {"cli"},
     "engine": {"cli", "mcp_server", "render", "analytics"},
     "archive": {"cli", "mcp_server", "render", "analytics", "conversation", "context"},
 }

@@ -144,7 +144,7 @@ def test_a_tilde_is_the_home(env, tmp_path, monkeypatch):
         ("budgets = " + "[" * 5000, "not TOML"),
         (
             "sesion_dir = 'x'",
-            "unknown key 'sesion_dir'; known are budgets, currency, ledger, prices, session_dir, timezone",
+            "unknown key 'sesion_dir'; known are budgets, currency, guard, ledger, prices, session_dir, timezone",
         ),
         ("session_dir = 5", "session_dir must be a string"),
         ("ledger = 5", "ledger must be a string"),

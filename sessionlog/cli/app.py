@@ -47,6 +47,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Agents": {
         "run": "Run any command, and record what models answer it.",
+        "guard": "Stop an agent at a budget or in a loop: its hook.",
         "chat": "Talk with an agent, and record it.",
         "mcp": "Answer agents' questions over MCP, on stdio.",
         "demo": "Show the reports on made-up logs of four agents.",

@@ -90,4 +90,6 @@ def _rules(path: str) -> tuple[Any, ...] | None:
         import tomllib
 
         config = tomllib.loads(text)
-    return None if config.keys() - {"budgets"} else parse_budgets(config.get("budgets", {}))
+    if config.keys() - {"budgets", "guard"} or not isinstance(config.get("guard", {}), dict):
+        return None
+    return parse_budgets(config.get("budgets", {}))

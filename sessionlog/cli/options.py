@@ -339,6 +339,14 @@ RUN = (
     Option("--quiet", "quiet", "flag", "Print nothing beside the command's own output.", short="-q"), _DIRECTORY,
 )  # fmt: skip
 
+GUARD = (
+    Option("", "agent", "text", "Whose hook it is: claude-code, codex or gemini.", "AGENT"),
+    Option("--install", "install", "text", "Print the settings that make this agent run the hook.", "AGENT"),
+    Option("--write", "write", "flag", "With --install, write them into the agent's settings."),
+    Option("--uninstall", "uninstall", "text", "Remove them from this agent's settings.", "AGENT"),
+    Option("--strict", "strict", "flag", "Deny what cannot be decided, instead of allowing it."), LEDGER,
+)  # fmt: skip
+
 DEMO = (Option("--dir", "directory", "text", "Record here instead of a temporary folder.", "FOLDER"),)
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -362,7 +370,7 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
     "ledger": LEDGER_SHOW, "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
     "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
-    "run": RUN, "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
+    "run": RUN, "guard": GUARD, "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,
 }  # fmt: skip
 """Every command and subcommand with its options, in the order of the help text."""
 

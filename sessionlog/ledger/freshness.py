@@ -70,24 +70,49 @@ def open_current(
     None if more than `most` logs have changed or one could be new or gone, if the ledger is not priced by the shipped
     list, or if it cannot be used: `ask` handles these cases.
     """
+    connection = open_as_it_is(path)
+    if connection is None:
+        return None
+    changed = None
     try:
-        from _sqlite3 import Error, connect
+        if _is_shipped_list(connection):
+            changed = changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
+    except (OSError, _error(), ValueError, TypeError):  # a damaged ledger may hold anything
+        pass
+    finally:
+        if changed is None:
+            connection.close()
+    return None if changed is None else (connection, changed)
+
+
+def open_as_it_is(path: str) -> sqlite3.Connection | None:
+    """Return the ledger at a path, open for reading in one transaction; None if it cannot be used."""
+    try:
+        from _sqlite3 import connect
     except ImportError:
-        from sqlite3 import Error, connect
-    connection = changed = None
+        from sqlite3 import connect
+    connection = None
     try:
         if file_flaw(path) or owner_flaw(os.path.dirname(os.path.abspath(path))):
             return None
         connection = connect(read_only(path), uri=True, isolation_level=None)
         connection.execute("BEGIN")
-        if is_ledger(connection, path) and _is_shipped_list(connection):
-            changed = changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
-    except (OSError, Error, ValueError, TypeError):  # a damaged ledger may hold anything
+        if is_ledger(connection, path):
+            return connection
+    except (OSError, _error(), ValueError, TypeError):
         pass
-    finally:
-        if connection is not None and changed is None:
-            connection.close()
-    return None if connection is None or changed is None else (connection, changed)
+    if connection is not None:
+        connection.close()
+    return None
+
+
+def _error() -> type[Exception]:
+    """Return SQLite's exception; importing `sqlite3` takes longer."""
+    try:
+        from _sqlite3 import Error
+    except ImportError:
+        from sqlite3 import Error
+    return Error
 
 
 def _is_shipped_list(connection: sqlite3.Connection) -> bool:

@@ -473,6 +473,7 @@ def source(
         recognises=recognises,
         scan=driver.scan,
         read=driver.read,
+        read_tail=driver.read_tail,
         name_sessions=names,
         retention=retention,
         sidecars=sidecars,
@@ -627,6 +628,22 @@ class _Driver(Struct, Generic[R], frozen=True):
         fold = EventFold(sessions, own_id=own, only=only)
         logs = [self._timed(one, number, rows) for number, one in enumerate((path, *beside))]
         yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
+
+    def read_tail(self, path: str, count: int) -> Iterator[Step]:
+        """Yield the steps of the last rows of a log: of its last `count` bytes, or of all where rows have no offsets.
+
+        What rows mean by those before them is lost, such as the session they belong to. Raises as `scan` does.
+        """
+        size = status.st_size if (status := files.stat_path(path)) is not None else 0
+        is_cut = self._rows.can_resume and size > count and not path.endswith(_ENDINGS)
+        log = self._rows.open(path, Resume(offset=size - count) if is_cut else None)
+        state = self._new_state(path)
+        try:
+            for row in chain(log.rows(), log.last()):
+                if not isinstance(row, Problem):  # the first row of a tail is cut, and so is one that is being written
+                    yield from self._steps(row, state)
+        finally:
+            log.close()
 
     def _read_long(self, path: str) -> Iterator[Event | Problem]:
         """Yield all of a long log as events; a scan runs some megabytes ahead."""

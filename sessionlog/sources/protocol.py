@@ -16,6 +16,7 @@ from msgspec import Struct
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, ScannedSession
+from sessionlog.sources.steps import Step
 
 HEAD = 1 << 16
 """Bytes of a log, unpacked, that `recognises` gets."""
@@ -101,6 +102,7 @@ class Source(Struct, frozen=True, kw_only=True):
             exclude (copies, checkpoints).
         scan: (path, where to resume or None) → records for reports, as fast as possible.
         read: (path, session id or None for the first) → the session as events of the native types, and problems.
+        read_tail: (path, bytes) → the steps of the rows in the last bytes of a log, for what has just happened.
         name_sessions: path → the ids of the sessions in it, cheaply; a file that is one session is named by its name.
         retention: env → how long logs are kept; None = nothing is known.
         sidecars: path → other files that a scan of this log reads, existing or not (a database's `-wal` is known): the
@@ -126,6 +128,7 @@ class Source(Struct, frozen=True, kw_only=True):
     watched_prefixes: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: ()
     parent_of: Callable[[str], Parent | None] = lambda _: None
+    read_tail: Callable[[str, int], Iterable[Step]] = lambda *_: ()
     caveat: str = ""
 
 

@@ -1,0 +1,136 @@
+"""Decide: whether the session may go on, by its budgets, its cost per minute and its last calls."""
+
+from __future__ import annotations
+
+from time import time_ns
+
+from sessionlog.analytics.budgets.states import FUNCTIONS
+from sessionlog.fast_dataclasses import dataclass
+from sessionlog.guard.loops import find_repeats
+from sessionlog.guard.spending import Spending
+from sessionlog.guard.unread import find_unread
+from sessionlog.guard.warned import not_warned_yet
+from sessionlog.ledger.freshness import open_as_it_is
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from sessionlog.analytics.budgets.rules import BudgetRule
+    from sessionlog.analytics.budgets.states import BudgetState
+    from sessionlog.analytics.conditions import Query
+    from sessionlog.guard.hook import Hook
+    from sessionlog.guard.limits import GuardLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was found for one call of a hook.
+
+    Attributes:
+        spent: The budgets at their stop level.
+        nearly_spent: The budgets at their warning level, each the first time for this session.
+        repeats: How often the call was made in a row with the same results; 0 if that is no loop.
+        cost_per_minute: The session's US dollars a minute, if it is above the limit; else None.
+        unknown: Why what is left of a budget is not fully known, if that was asked for; empty otherwise.
+    """
+
+    spent: Sequence[BudgetState] = ()
+    nearly_spent: Sequence[BudgetState] = ()
+    repeats: int = 0
+    cost_per_minute: float | None = None
+    unknown: Sequence[str] = ()
+
+    @property
+    def denies(self) -> bool:
+        """Whether the session has to stop."""
+        return bool(self.spent or self.repeats or self.cost_per_minute is not None or self.unknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a session has to keep to, and where its use is known.
+
+    Attributes:
+        budgets: The user's budgets.
+        limits: The other limits.
+        zone: The time zone of days, weeks and months.
+        ledger: The ledger's file.
+        env: The environment.
+        is_strict: Whether an amount that is not fully known stops the session.
+    """
+
+    budgets: Sequence[BudgetRule]
+    limits: GuardLimits
+    zone: str
+    ledger: str
+    env: Mapping[str, str]
+    is_strict: bool = False
+
+
+def decide_unread(hook: Hook, rules: Rules) -> Decision | None:
+    """Return what was found without reading the session's logs into the ledger; None if they have to be read.
+
+    Raises:
+        sqlite3.Error: The ledger is damaged.
+        OSError: The warnings cannot be remembered.
+        LogNotReadable: The session's log cannot be read.
+    """
+    if not rules.budgets and rules.limits.cost_per_minute is None:
+        return Decision(repeats=find_repeats(hook, rules.limits.repeats))
+    connection = None if rules.is_strict or hook.moment != "call" else open_as_it_is(rules.ledger)
+    if connection is None:
+        return None
+    try:
+        spending = _spending(hook, connection, rules)
+        unread = find_unread(query_of(connection), hook, spending.session)
+        if unread is None or spending.is_near(rules.budgets, rules.limits.cost_per_minute, unread):
+            return None
+        return _decide(hook, spending, rules)
+    finally:
+        connection.close()
+
+
+def decide(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Decision:
+    """Return what was found in the ledger of a connection, and at the end of the session's log.
+
+    Raises:
+        sqlite3.Error: The ledger is damaged.
+        OSError: The warnings cannot be remembered.
+        LogNotReadable: The session's log cannot be read.
+    """
+    return _decide(hook, _spending(hook, connection, rules), rules)
+
+
+def query_of(connection: sqlite3.Connection) -> Query:
+    """Return the function that runs a statement on a ledger, with the SQL functions that budgets need."""
+    for name, function in FUNCTIONS.items():
+        connection.create_function(name, 1, function, deterministic=True)
+
+    def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        return connection.execute(sql, parameters).fetchall()
+
+    return query
+
+
+def _spending(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Spending:
+    return Spending(query_of(connection), hook, now_ns=time_ns(), zone=rules.zone)
+
+
+def _decide(hook: Hook, spending: Spending, rules: Rules) -> Decision:
+    limits = rules.limits
+    reached = spending.reached(rules.budgets)
+    spent = [state for state in reached if state.level == "exceeded"]
+    cost = spending.cost_per_minute() if limits.cost_per_minute is not None else 0.0
+    decision = Decision(
+        spent=spent,
+        repeats=0 if spent else find_repeats(hook, limits.repeats),
+        cost_per_minute=cost if limits.cost_per_minute is not None and cost > limits.cost_per_minute else None,
+        unknown=spending.unknown(rules.budgets, ledger=rules.ledger, env=rules.env) if rules.is_strict else (),
+    )
+    if decision.denies:
+        return decision
+    nearly = [state for state in reached if state.level == "warn"]
+    return Decision(nearly_spent=not_warned_yet(hook, nearly, rules.env) if nearly else ())
