@@ -3,14 +3,12 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-NOW = datetime.now(UTC)
-"""The present: budgets count the day and the last minutes."""
-
 
 class AgentLog:
     """A log of one session under a home folder, and the hooks of this session.
 
     Attributes:
+        began: The moment at which it was made: budgets count the day and the last minutes.
         path: The log.
         calls: The number of calls that were logged.
     """
@@ -19,7 +17,8 @@ class AgentLog:
     prompt_event = call_event = ""
 
     def __init__(self, home, name, *, cwd="/src/api"):
-        self.path = home / name
+        self.began = datetime.now(UTC)
+        self.path = home / f"{self.began:{name}}"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.cwd, self.calls, self._rows = cwd, 0, 0
 
@@ -32,7 +31,9 @@ class AgentLog:
     def time(self):
         """The time of the next row, shortly before now."""
         self._rows += 1
-        return (NOW - timedelta(seconds=60) + timedelta(milliseconds=self._rows)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return (self.began - timedelta(seconds=60) + timedelta(milliseconds=self._rows)).strftime(
+            "%Y-%m-%dT%H:%M:%S.%fZ"
+        )
 
     def hook(self, event, **more):
         """The JSON that the agent writes to its hook's stdin."""
@@ -103,8 +104,8 @@ class Codex(AgentLog):
     prompt_event, call_event = "UserPromptSubmit", "PreToolUse"
 
     def __init__(self, home, **more):
-        folder = f".codex/sessions/{NOW:%Y/%m/%d}"
-        super().__init__(home, f"{folder}/rollout-{NOW:%Y-%m-%dT%H-%M-%S}-{self.session}.jsonl", **more)
+        folder = ".codex/sessions/%Y/%m/%d"
+        super().__init__(home, f"{folder}/rollout-%Y-%m-%dT%H-%M-%S-{self.session}.jsonl", **more)
         meta = {"id": self.session, "cwd": self.cwd, "cli_version": "0.169.0", "model_provider": "openai"}
         self._row("session_meta", **meta, originator="codex_exec", source="exec", timestamp=self.time())
         self._row("turn_context", turn_id="t-1", cwd=self.cwd, model="gpt-5.1-codex")
@@ -140,7 +141,7 @@ class Gemini(AgentLog):
 
     def __init__(self, home, **more):
         folder = ".gemini/tmp/api"
-        super().__init__(home, f"{folder}/chats/session-{NOW:%Y-%m-%dT%H-%M}-{self.session[:8]}.jsonl", **more)
+        super().__init__(home, f"{folder}/chats/session-%Y-%m-%dT%H-%M-{self.session[:8]}.jsonl", **more)
         (home / folder / ".project_root").write_text(self.cwd)
         self.append({"sessionId": self.session, "projectHash": "0" * 64, "startTime": self.time(), "kind": "main"})
         self.prompt("make the tests pass")
