@@ -17,6 +17,7 @@ import pytest
 from sessionlog import aggregate_usage, check_logs, read_events
 from sessionlog.errors import InvalidSettings
 from sessionlog.proxy.child import CommandNotStarted, _signals_for
+from sessionlog.proxy.requests import RECORDED
 from sessionlog.proxy.run import record_command
 from tests.integrations import wire
 from tests.proxy.stub import MESSAGES
@@ -102,6 +103,16 @@ def test_a_run_is_a_session(surroundings, provider, tmp_path):
     assert "5up3r" not in Path(ended.path).read_text()
     [row] = aggregate_usage(tmp_path / "logs", by=["harness", "status"]).rows
     assert (row.keys, row.requests) == ({"harness": name, "status": "success"}, 2)
+
+
+def test_a_run_within_a_run_records_alone(surroundings, provider, tmp_path):
+    """A request counts once: the inner run knows the agent; what is beside it is recorded by the outer one."""
+    again = [sys.executable, "-m", "sessionlog", "run", "-q", "--", sys.executable, "-c", f"{CLIENT}\nask('in')"]
+    ended = run(surroundings, tmp_path, f"{CLIENT}\nimport subprocess; subprocess.run({again})\nask('out')")
+    assert (ended.exit_code, ended.requests) == (0, 1)
+    assert [json.loads(body)["messages"][0]["content"] for _, _, _, body in provider.requests] == ["in", "out"]
+    assert not [headers for _, _, headers, _ in provider.requests if RECORDED in headers]
+    assert aggregate_usage(tmp_path / "logs").totals.requests == 2
 
 
 @pytest.mark.parametrize(("script", "code", "status", "outcome"), [
