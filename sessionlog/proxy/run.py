@@ -78,7 +78,10 @@ def record_command(
     try:
         with _private_files() as private_file:
             inner = {**environment, OUTER_PROXY: server.authority}
-            launch = plan(command, inner, server.url, upstreams=upstreams, private_file=private_file)
+            try:
+                launch = plan(command, inner, server.url, upstreams=upstreams, private_file=private_file)
+            except OSError:  # no room for such a file: a note names what is not recorded without it
+                launch = plan(command, inner, server.url, upstreams=upstreams)
             routes = _routes(launch, upstreams or {})
             find_command(launch.command[0], launch.environment)
             for text in launch.notes:

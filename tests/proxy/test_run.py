@@ -1,5 +1,6 @@
 """`proxy.run` and `proxy.child`: real commands with their streams, signals, exit codes and logs."""
 
+import errno
 import fcntl
 import json
 import os
@@ -11,6 +12,7 @@ import termios
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -113,6 +115,35 @@ def test_a_run_within_a_run_records_alone(surroundings, provider, tmp_path):
     assert [json.loads(body)["messages"][0]["content"] for _, _, _, body in provider.requests] == ["in", "out"]
     assert not [headers for _, _, headers, _ in provider.requests if RECORDED in headers]
     assert aggregate_usage(tmp_path / "logs").totals.requests == 2
+
+
+@pytest.fixture
+def qwen(surroundings, tmp_path):
+    """A program of that name, whose settings have a model with an address."""
+    program, settings = tmp_path / "qwen", tmp_path / "home" / ".qwen" / "settings.json"
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    settings.parent.mkdir()
+    settings.write_text('{"modelProviders": {"openai": [{"id": "m", "baseUrl": "http://127.0.0.1:9/v1"}]}}')
+    return str(program)
+
+
+def test_a_command_runs_although_there_is_no_room_for_its_settings(surroundings, tmp_path, monkeypatch, qwen):
+    """A note names what is not recorded for it."""
+    monkeypatch.setattr("tempfile.mkdtemp", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    notes = []
+    ended = record_command([qwen], surroundings, directory=str(tmp_path / "logs"), note=notes.append)
+    assert ended.exit_code == 0
+    assert "modelProviders are not recorded" in notes[-1]
+
+
+def test_a_command_runs_where_the_folder_has_been_deleted(surroundings, tmp_path, monkeypatch, qwen):
+    """As it would without us."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert record_command([qwen], surroundings, directory=str(tmp_path / "logs"), note=str).exit_code == 0
 
 
 @pytest.mark.parametrize(("script", "code", "status", "outcome"), [
