@@ -185,6 +185,8 @@ class AuditReport(Report):
         if not self.has_wire:
             return f"nothing of this session was recorded on the wire: {self.source} is compared with OTel alone"
         wire = [row for row in self.rows if row.wire is not None]
+        if not wire:
+            return "no request to a model passed on the wire"
         if not self.has_log:
             return f"no agent's log has any of the {counted(len(wire), 'request')} on the wire"
         missing = [row for row in wire if row.log is None]

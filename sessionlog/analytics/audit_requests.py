@@ -109,7 +109,8 @@ def find_requests(book: ReadBook, target: str) -> Found:
         (file_id, n): (None if log_file is None else (log_file, log_n), matched_by)
         for file_id, n, _, _, log_file, log_n, matched_by in matches
     }
-    on_wire = [one for one in _requests(book, wires, "r.chosen AND r.n >= 0") if is_wire or one.place in pairs]
+    passed = _requests(book, wires, "r.chosen AND r.n >= 0 AND r.requests")
+    on_wire = [one for one in passed if is_wire or one.place in pairs]
     logged = _requests(book, agents, f"r.chosen AND r.n > {MADE} AND (r.requests OR r.summed)")
     exported = _requests(book, _exports(book, agents), "r.n >= 0 AND r.requests")
     spans = _spans(book, wires)

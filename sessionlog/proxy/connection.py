@@ -73,7 +73,9 @@ class Connection:
             self.abort()
 
     def abort(self) -> None:
-        """Break off the request that is under way. From any thread."""
+        """Break off the request that is under way, as one that its client left. From any thread."""
+        if self._left_at is None:
+            self._left_at = monotonic()  # first: what the server's connection ends with is not the server's failure
         server = self._busy
         for one in (server, self._client):
             if one is not None:

@@ -14,7 +14,7 @@ from sessionlog.integrations.runs import Guard
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answers import reader_of
 from sessionlog.messages.server_sent_events import parse_json
-from sessionlog.proxy.requests import RequestHead
+from sessionlog.proxy.requests import RECORDED, RequestHead
 
 MAX_BODY = 64 << 20
 """Bytes of a request's body that are kept for its record: twice what the largest provider takes."""
@@ -52,8 +52,8 @@ class Recording:
         self._exchanges = Exchanges(log, {})
 
     def is_recorded(self, head: RequestHead) -> bool:
-        """Return whether a request asks a model, in a format that can be read."""
-        return head.method == "POST" and reader_of(head.target) is not None
+        """Return whether a request asks a model in a format that can be read, and no run within this one records it."""
+        return head.method == "POST" and reader_of(head.target) is not None and not head.values(RECORDED.lower())
 
     def begin(self, head: RequestHead, url: str, body: bytes, began: float) -> Exchange | Unrecorded:
         """Record a request that was sent.

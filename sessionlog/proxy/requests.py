@@ -33,6 +33,10 @@ HOP_BY_HOP = frozenset(
 """Headers that are about one connection, not about the message (RFC 9110, 7.6.1)."""
 
 
+RECORDED = "Sessionlog-Recorded"
+"""The header of a request that a proxy of ours nearer to the client records."""
+
+
 class RequestRefused(Exception):
     """A request that is not forwarded.
 
@@ -88,7 +92,7 @@ class RequestHead:
 
         The answer is asked for unpacked, because packed streams come in larger pieces and hide what is in them.
         """
-        own = HOP_BY_HOP | self.tokens("connection") | {"host", "accept-encoding", "expect"}
+        own = HOP_BY_HOP | self.tokens("connection") | {"host", "accept-encoding", "expect", RECORDED.lower()}
         return [*((name, value) for name, value in self.headers if name.lower() not in own), _UNPACKED]
 
 

@@ -21,7 +21,7 @@ from sessionlog.proxy.child import find_command, run_child
 from sessionlog.proxy.launch import Launch
 from sessionlog.proxy.recording import Recording
 from sessionlog.proxy.server import ProxyServer
-from sessionlog.proxy.upstream import Upstream, parse_upstream
+from sessionlog.proxy.upstream import OUTER_PROXY, Upstream, parse_upstream
 
 LAST_SECONDS = 5.0
 """How long answers are read that are under way when the command has ended."""
@@ -77,7 +77,11 @@ def record_command(
     server = ProxyServer(environment)
     try:
         with _private_files() as private_file:
-            launch = plan(command, environment, server.url, upstreams=upstreams, private_file=private_file)
+            inner = {**environment, OUTER_PROXY: server.authority}
+            try:
+                launch = plan(command, inner, server.url, upstreams=upstreams, private_file=private_file)
+            except OSError:  # no room for such a file: a note names what is not recorded without it
+                launch = plan(command, inner, server.url, upstreams=upstreams)
             routes = _routes(launch, upstreams or {})
             find_command(launch.command[0], launch.environment)
             for text in launch.notes:

@@ -51,9 +51,14 @@ class ProxyServer:
         self._is_closing = Event()
         self._threads: list[Thread] = []
 
+    @property
+    def authority(self) -> str:
+        """Its host and port."""
+        return f"{_HOST}:{self._listener.getsockname()[1]}"
+
     def url(self, route: str) -> str:
         """Return the address that stands for a route's server."""
-        return f"http://{_HOST}:{self._listener.getsockname()[1]}/{self._secret}/{route}"
+        return f"http://{self.authority}/{self._secret}/{route}"
 
     def start(self, routes: Mapping[str, Upstream], recording: Recording) -> None:
         """Serve requests for these servers, in threads of its own."""

@@ -18,12 +18,15 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from sessionlog.errors import InvalidSettings
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.proxy.requests import RECORDED
 
 _PORTS = {"http": 80, "https": 443}
 _CERTIFICATES = ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Single programs' files of certificates; OpenSSL reads SSL_CERT_FILE and SSL_CERT_DIR itself."""
 _THIS_MACHINE = re.compile(r"localhost|127\..*|::1")
 _KEEPALIVE_SECONDS = 60
+OUTER_PROXY = "SESSIONLOG_RUN_PROXY"
+"""The variable with the host and port of the proxy of the run that a command is a part of."""
 _ANTHROPIC = "api.anthropic.com"
 
 
@@ -112,7 +115,9 @@ class Connector:
         return upstream.url(rest) if proxied else f"{upstream.path}{rest}"
 
     def proxy_headers(self, upstream: Upstream) -> list[tuple[str, str]]:
-        """Return the headers for a proxy without a tunnel."""
+        """Return the headers for a proxy without a tunnel, and for that of a run which this one is a part of."""
+        if upstream.authority == self._environment.get(OUTER_PROXY):
+            return [(RECORDED, "yes")]
         proxy = self._proxy_of(upstream) if upstream.scheme == "http" else None
         return [*_authorization(proxy).items()] if proxy is not None else []
 

@@ -105,6 +105,7 @@ class Data(Struct, gc=False, omit_defaults=True):
     requested_model: Any = None
     superseded_by: Any = None
     response_id: Any = None
+    partial: Any = None
     wire: Any = None
 
 
@@ -352,6 +353,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         latency_ms=read_milliseconds(data.latency_ms),
         failed=is_failed,
         final=True,
+        quality="partial" if data.partial else "exact",  # usage comes last: of a cut stream there is only the first
         superseded_by=name(data.superseded_by),
         response_id=name(data.response_id),
     )
@@ -731,7 +733,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=6,
+        parser_version=7,
     ),
     locate=_locate,
     read=read,

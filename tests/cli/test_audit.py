@@ -75,6 +75,15 @@ def record(home):
     return write_both
 
 
+def test_a_run_without_requests_has_none(cli, record):
+    """Its session is listed, and no request of the audit."""
+    record({"session_id": WIRE, "seq": 1, "type": "session.end", "ts": ts(2), "data": {"status": "success"}})
+    code, out, _ = cli("audit", WIRE, "--json")
+    found = json.loads(out)
+    assert (code, found["rows"], found["requests"]["wire"]) == (0, [], 0)
+    assert found["conclusion"] == "no request to a model passed on the wire"
+
+
 def test_what_is_equal_exits_0(cli, record):
     """Nothing differs, and the last sentence says so."""
     record(passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50))

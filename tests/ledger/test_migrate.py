@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sessionlog._version import __version__
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.compare import compare_derived
@@ -44,6 +45,16 @@ def test_nothing_is_lost(path):
     cached = "SELECT COUNT(*) FROM responses WHERE cache_read + cache_write > 0 AND saved_nano IS NULL AND n >= 0"
     book.reprice(PRICES)
     assert book.query(cached, {}) == [(0,)]
+    book.close()
+
+
+def test_logs_that_have_not_changed_are_looked_at_again(path):
+    """The snapshot of the last sync is of logs as older parsers read them, also where it names this version."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (__version__,))
+    connection.close()
+    book = open_ledger(path, PRICES)
+    assert book.query("SELECT value FROM meta WHERE name = 'snapshot'", {}) == []
     book.close()
 
 

@@ -1,5 +1,6 @@
 """`proxy.run` and `proxy.child`: real commands with their streams, signals, exit codes and logs."""
 
+import errno
 import fcntl
 import json
 import os
@@ -11,12 +12,14 @@ import termios
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from sessionlog import aggregate_usage, check_logs, read_events
 from sessionlog.errors import InvalidSettings
 from sessionlog.proxy.child import CommandNotStarted, _signals_for
+from sessionlog.proxy.requests import RECORDED
 from sessionlog.proxy.run import record_command
 from tests.integrations import wire
 from tests.proxy.stub import MESSAGES
@@ -102,6 +105,45 @@ def test_a_run_is_a_session(surroundings, provider, tmp_path):
     assert "5up3r" not in Path(ended.path).read_text()
     [row] = aggregate_usage(tmp_path / "logs", by=["harness", "status"]).rows
     assert (row.keys, row.requests) == ({"harness": name, "status": "success"}, 2)
+
+
+def test_a_run_within_a_run_records_alone(surroundings, provider, tmp_path):
+    """A request counts once: the inner run knows the agent; what is beside it is recorded by the outer one."""
+    again = [sys.executable, "-m", "sessionlog", "run", "-q", "--", sys.executable, "-c", f"{CLIENT}\nask('in')"]
+    ended = run(surroundings, tmp_path, f"{CLIENT}\nimport subprocess; subprocess.run({again})\nask('out')")
+    assert (ended.exit_code, ended.requests) == (0, 1)
+    assert [json.loads(body)["messages"][0]["content"] for _, _, _, body in provider.requests] == ["in", "out"]
+    assert not [headers for _, _, headers, _ in provider.requests if RECORDED in headers]
+    assert aggregate_usage(tmp_path / "logs").totals.requests == 2
+
+
+@pytest.fixture
+def qwen(surroundings, tmp_path):
+    """A program of that name, whose settings have a model with an address."""
+    program, settings = tmp_path / "qwen", tmp_path / "home" / ".qwen" / "settings.json"
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    settings.parent.mkdir()
+    settings.write_text('{"modelProviders": {"openai": [{"id": "m", "baseUrl": "http://127.0.0.1:9/v1"}]}}')
+    return str(program)
+
+
+def test_a_command_runs_although_there_is_no_room_for_its_settings(surroundings, tmp_path, monkeypatch, qwen):
+    """A note names what is not recorded for it."""
+    monkeypatch.setattr("tempfile.mkdtemp", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    notes = []
+    ended = record_command([qwen], surroundings, directory=str(tmp_path / "logs"), note=notes.append)
+    assert ended.exit_code == 0
+    assert "modelProviders are not recorded" in notes[-1]
+
+
+def test_a_command_runs_where_the_folder_has_been_deleted(surroundings, tmp_path, monkeypatch, qwen):
+    """As it would without us."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert record_command([qwen], surroundings, directory=str(tmp_path / "logs"), note=str).exit_code == 0
 
 
 @pytest.mark.parametrize(("script", "code", "status", "outcome"), [

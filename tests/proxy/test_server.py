@@ -307,6 +307,26 @@ def test_reading_on_has_an_end(provider, tmp_path):
     assert "error" not in data
 
 
+def test_a_request_that_the_proxy_breaks_off_at_its_end_is_cancelled(provider, proxied):
+    """The server has not failed: the command ended before an answer began."""
+    has_come, may_go = threading.Event(), threading.Event()
+
+    def answer(handler):
+        has_come.set()
+        may_go.wait(10)
+        handler.cut()
+
+    provider.answer = answer
+    with proxied.connection() as connection:
+        connection.request("POST", f"{proxied.path}{MESSAGES}", json.dumps(ASKED), JSON)
+        assert has_come.wait(10)
+        proxied.server.close()
+    may_go.set()
+    [data] = proxied.responses()
+    assert data["partial"] == "cancelled"
+    assert "error" not in data
+
+
 def test_reading_on_is_bounded_in_bytes(provider, tmp_path, monkeypatch):
     """A server that never stops is left."""
     monkeypatch.setattr("sessionlog.proxy.connection.DRAIN_BYTES", 1 << 16)

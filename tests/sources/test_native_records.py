@@ -223,6 +223,12 @@ def test_a_failed_call_that_used_nothing_has_nothing_to_price(tmp_path):
     assert costs(scanned(tmp_path, start(), failed, ended())) == [(None, True)]
 
 
+def test_an_answer_that_was_cut_has_partial_counts(tmp_path):
+    """Its usage is that of its beginning: where an agent's own log of it knows more, that one counts."""
+    session = scanned(tmp_path, start(), answered(partial="cancelled", usage={"output": 1}), answered())
+    assert [record.quality for record in session.records] == ["partial", "exact"]
+
+
 def test_reasoning_that_only_the_end_knows_is_kept(tmp_path):
     """A part of the output that the responses do not name is one more record."""
     session = scanned(tmp_path, start(), answered(usage={"output": 90}), ended(tokens={"output": 90, "reasoning": 60}))

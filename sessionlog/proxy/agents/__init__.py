@@ -51,7 +51,7 @@ def plan(
         {**environment, **program.variables},
         proxy_url,
         upstreams=upstreams or {},
-        folder=folder or os.getcwd(),
+        folder=folder or _working_directory(),
         private_file=private_file,
     )
     agent.plan(draft)
@@ -64,6 +64,13 @@ def plan(
         source=agent.source,
         notes=tuple(draft.notes),
     )
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it has been deleted, which is the command's business
+        return os.curdir
 
 
 def _pass_by_proxies(environment: dict[str, str]) -> None:
