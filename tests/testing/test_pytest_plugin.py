@@ -325,6 +325,18 @@ def test_a_project_that_does_not_use_it_pays_next_to_nothing():
     ]  # fmt: skip
 
 
+def test_an_old_pytest_starts_with_the_plugin():
+    """Debian 12 has pluggy 1.0, whose marker of hooks knows no `wrapper`; each run of pytest there loads the plugin."""
+    code = (
+        "import pytest\n"
+        "def hookimpl(function=None, hookwrapper=False, optionalhook=False, tryfirst=False, trylast=False):\n"
+        "    return function or (lambda hook: hook)\n"
+        "pytest.hookimpl = hookimpl\n"
+        "import sessionlog.testing.pytest_plugin"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
 def test_the_plugin_is_declared():
     """Under the name by which it is turned off: -p no:sessionlog."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
