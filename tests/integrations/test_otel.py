@@ -490,7 +490,9 @@ def test_a_finish_reason_may_have_any_shape(install, tmp_path, reasons, found):
     tracer = install(instrument=False)
     span = begin(tracer)
     span.set_attribute("gen_ai.response.finish_reasons", reasons)
-    span.set_attribute("gen_ai.output.messages", '[{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]')
+    span.set_attribute(
+        "gen_ai.output.messages", '[{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]'
+    )
     span.end()
     [response] = of_type(tmp_path, "llm.response")
     assert (response["content"], response.get("finish_reason")) == ("Hi", found)
