@@ -28,8 +28,8 @@ def sent_messages(attributes: Mapping[str, Json]) -> list[Json]:
 def answer_fields(attributes: Mapping[str, Json]) -> dict[str, Json]:
     """Return the fields of `llm.response` for an answer: `content`, `tool_calls`, `finish_reason`, `message`.
 
-    `message` is there if it has thoughts. Some answers hold results of tools that the provider runs itself; the model has
-    not written them, so they are left out.
+    `message` is there if it has thoughts. Some answers hold results of tools that the provider runs itself; the model
+    has not written them, so they are left out.
     """
     messages = _list(attributes.get(ANSWERED))
     if not messages:
