@@ -3,8 +3,8 @@
 The exporters encode, compress, and repeat what failed for the moment (429, 502, 503, 504, as `Retry-After` demands)
 within their timeout; they read `OTEL_EXPORTER_OTLP_HEADERS`, `…_CERTIFICATE`, `…_COMPRESSION` and `…_TIMEOUT`. They
 keep the collector's words to themselves, so the HTTP session that they get keeps its last answer: a batch is confirmed
-by a status of 2xx, less what the answer names as rejected. An endpoint that was never reached is not tried again.
-Values of headers are secrets: no message has them.
+by a status of 2xx, less what the answer names as rejected, unless it is a web page: many web servers answer any
+request. An endpoint that was never reached is not tried again. Values of headers are secrets: no message has them.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Collector:
         self._http = _HttpSession()
         timeout = None if os.environ.get("OTEL_EXPORTER_OTLP_TIMEOUT") else SECONDS
         options: dict[str, Any] = {"headers": dict(headers), "timeout": timeout, "session": self._http}
-        self._spans = OTLPSpanExporter(f"{self._base}/v1/traces", **options)
-        self._metrics = OTLPMetricExporter(f"{self._base}/v1/metrics", **options)
-        self._logs = OTLPLogExporter(f"{self._base}/v1/logs", **options)
+        self._spans = OTLPSpanExporter(signal_url(self._base, "/v1/traces"), **options)
+        self._metrics = OTLPMetricExporter(signal_url(self._base, "/v1/metrics"), **options)
+        self._logs = OTLPLogExporter(signal_url(self._base, "/v1/logs"), **options)
 
     def send_spans(self, spans: Sequence[ReadableSpan]) -> Rejected:
         """Send spans, and return what was rejected.
@@ -107,6 +107,8 @@ class Collector:
         if not 200 <= answer.status_code < 300:
             words = self._words(_error_text(answer))
             raise NotExported(f"{self.place} answered {answer.status_code} to {what}{f': {words}' if words else ''}")
+        if "html" in _type_of(answer):
+            raise NotExported(f"{self.place} answered a web page to {what}: it is no collector of OTLP over HTTP")
         _read_into(response, answer)
         return response
 
@@ -165,6 +167,12 @@ def base_url(endpoint: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path.rstrip("/"), parts.query, ""))
 
 
+def signal_url(base: str, path: str) -> str:
+    """Return the URL of a signal; a query of the endpoint stays at its end."""
+    parts = urlsplit(base)
+    return urlunsplit(parts._replace(path=parts.path + path))
+
+
 def shown(endpoint: str) -> str:
     """Return an endpoint for people: without a password and a query."""
     parts = urlsplit(endpoint)
@@ -196,7 +204,7 @@ def _reason(error: Exception | None) -> str:
 
 def _error_text(answer: Any) -> str:
     """Return the words of an answer that is an error."""
-    kind = str(answer.headers.get("content-type", ""))
+    kind = _type_of(answer)
     if 300 <= answer.status_code < 400:
         return f"it redirects to {shown(str(answer.headers.get('location', '')))}; give that as the endpoint"
     if "protobuf" in kind or "json" in kind:
@@ -207,9 +215,13 @@ def _error_text(answer: Any) -> str:
     return str(answer.text or answer.reason or "")
 
 
+def _type_of(answer: Any) -> str:
+    return str(answer.headers.get("content-type", ""))
+
+
 def _read_into(message: Message, answer: Any) -> None:
     """Read the body of an answer; one that is no such message leaves it empty."""
-    kind = str(answer.headers.get("content-type", ""))
+    kind = _type_of(answer)
     try:
         if "json" in kind:
             json_format.Parse(answer.content, message, ignore_unknown_fields=True)

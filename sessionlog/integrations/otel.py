@@ -5,7 +5,8 @@
 
 It works with any instrumentation that follows the GenAI conventions, present or former. A session is a conversation
 (`gen_ai.conversation.id`), whose log later traces continue; else what is inside one outermost span of this process. It
-ends with the outermost span and all that has begun inside.
+ends with the outermost span and all that has begun inside. Some spans never end, as those of streams that are not read
+to their end: of many sessions that wait for such spans the oldest are ended.
 
 Only spans of inference are requests: agents and workflows repeat the sum of theirs. A request may have several spans,
 of a framework around a client, of a client around a server, or of a server beside the client: it counts once. So an
@@ -73,6 +74,9 @@ _MOST_COMPARED = 1000
 _MOST_OPEN = 100_000
 """Open spans that are remembered: a host may begin spans that never end."""
 
+_MOST_LATE = 100
+"""Sessions that stay open for spans inside after their outermost span has ended: each has a file open."""
+
 
 class SessionLogSpanProcessor(SpanProcessor):
     """Records GenAI spans in sessions.
@@ -92,6 +96,7 @@ class SessionLogSpanProcessor(SpanProcessor):
         self._outside = log or SessionLogger(**options)  # counts errors where there is no session
         self._open: dict[int, _Open] = {}
         self._running: Counter[str] = Counter()  # outermost spans of each session
+        self._late: dict[_Trace, None] = {}  # with a session, and without their outermost span; the oldest first
         self._lock = threading.RLock()  # a hook that redacts may begin spans of its own
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002 - the SDK's signature
@@ -129,15 +134,16 @@ class SessionLogSpanProcessor(SpanProcessor):
                 trace.open -= 1
                 if trace.outermost is ended:
                     trace.end = span
-                is_over = trace.end is not None and not trace.open
-            if is_over and trace.log is not None:
-                self._end(trace, trace.log)
+                over, log = self._take_over(trace)
+            if log is not None:
+                self._end(over, log)
 
     def shutdown(self) -> None:
         """Close the sessions of spans that have not ended; they count as unfinished."""
         with self._lock:
             logs = {id(one.trace.log): one.trace.log for one in self._open.values() if one.trace.log is not None}
             self._open.clear()
+            self._late.clear()
         for log in logs.values() if self._ends_sessions else ():
             log.close()
 
@@ -195,6 +201,20 @@ class SessionLogSpanProcessor(SpanProcessor):
         if call is not None:
             known |= call.start_fields()
         return self._runs.begin(trace.key, **known)
+
+    def _take_over(self, trace: _Trace) -> tuple[_Trace, SessionLogger | None]:
+        """Return a trace that is over, and its logger, which it has no more; None for none.
+
+        That is the trace in which a span has ended, or the oldest of too many that wait for spans inside.
+        """
+        if trace.end is not None and trace.log is not None:
+            self._late[trace] = None
+            over = trace if not trace.open else next(iter(self._late))
+            if not trace.open or len(self._late) > _MOST_LATE:
+                del self._late[over]
+                log, over.log = over.log, None
+                return over, log
+        return trace, None
 
     def _end(self, trace: _Trace, log: SessionLogger) -> None:
         with self._lock:
@@ -381,8 +401,8 @@ class _Call:
         request |= {name: fields.get(f"gen_ai.request.{key}") for key, name in _SETTINGS.items()}
         request["tools"] = _parsed(fields.get("gen_ai.tool.definitions"))
         log.emit("llm.request", {name: value for name, value in request.items() if value is not None} | dict(marks))
-        reasons = fields.get(FINISH_REASONS) or (None,)
-        answer = {"finish_reason": reasons[0]} | answer_fields(fields)
+        answer = answer_fields(fields)
+        answer["finish_reason"] = answer.get("finish_reason") or _finish_reason(fields)
         first = next((fields[name] for name in FIRST_CHUNK if isinstance(fields.get(name), int | float)), None)
         log.llm_response(
             **answer,
@@ -410,6 +430,13 @@ def _requests(call: _Call, inner: Iterable[_Call]) -> list[_Call]:
         call.absorb(found[0])
         return [call]
     return [call, *found] if len(found) < 2 else found
+
+
+def _finish_reason(fields: Mapping[str, Json]) -> str | None:
+    """Return the first finish reason of a span's attributes; some instrumentations have a text in place of a list."""
+    reasons = fields.get(FINISH_REASONS)
+    first = reasons[0] if isinstance(reasons, list | tuple) and reasons else reasons
+    return first if isinstance(first, str) and first else None
 
 
 def _error_of(span: ReadableSpan | None) -> tuple[str | None, bool]:

@@ -28,12 +28,18 @@ def sent_messages(attributes: Mapping[str, Json]) -> list[Json]:
 def answer_fields(attributes: Mapping[str, Json]) -> dict[str, Json]:
     """Return the fields of `llm.response` for an answer: `content`, `tool_calls`, `finish_reason`, `message`.
 
-    `message` is there if it has thoughts.
+    `message` is there if it has thoughts. Some answers hold results of tools that the provider runs itself; the model
+    has not written them, so they are left out.
     """
     messages = _list(attributes.get(ANSWERED))
     if not messages:
         return {}
-    parts = [part for message in messages for part in _list(_field(message, "parts"))]
+    parts = [
+        part
+        for message in messages
+        for part in _list(_field(message, "parts"))
+        if _field(part, "type") != "tool_call_response"
+    ]
     [made] = _message({"role": "assistant", "parts": parts})
     content = made.get("content")
     text = (

@@ -39,15 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", text)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)  # `wrapper` needs pluggy 1.2: the pytest of Debian 12 would not start
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Note whether the test itself has passed."""
-    report = yield
+    outcome = yield
     if call.when == "call":
-        item.stash[_HAS_PASSED] = report.passed
-    return report
+        item.stash[_HAS_PASSED] = outcome.get_result().passed
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from sessionlog import aggregate_usage
 from sessionlog.errors import InvalidQuery, MissingExtra, NotExported
 from sessionlog.events.times import parse_time
-from sessionlog.export.collector import base_url, grpc_hint, shown
+from sessionlog.export.collector import base_url, grpc_hint, shown, signal_url
 from sessionlog.export.items import Call, root_of, trace_of
 from sessionlog.export.otlp import export_otlp
 from sessionlog.export.position import Position
@@ -316,6 +316,24 @@ def test_each_endpoint_has_a_position_of_its_own(send, receiver, log):
 def test_endpoints_are_base_urls(endpoint, base, place):
     """What people see has no password and no query."""
     assert (base_url(endpoint), shown(endpoint)) == (base, place)
+
+
+@pytest.mark.parametrize(("endpoint", "url"), [
+    ("http://h:4318", "http://h:4318/v1/logs"),
+    ("https://h/otlp?key=1", "https://h/otlp/v1/logs?key=1"),
+    ("https://h?key=1", "https://h/v1/logs?key=1"),
+])  # fmt: skip
+def test_the_path_of_a_signal_stands_before_the_query(endpoint, url):
+    """Behind it, it would be a part of the key."""
+    assert signal_url(base_url(endpoint), "/v1/logs") == url
+
+
+def test_a_web_page_is_no_confirmation(send, receiver, log):
+    """Many web servers answer 200 to any request; nothing counts as sent."""
+    receiver.answers.append((200, {"content-type": "text/html; charset=utf-8"}, b"<!doctype html>"))
+    with pytest.raises(NotExported, match="answered a web page to spans: it is no collector"):
+        send(log.parent)
+    assert send(log.parent).requests == 2
 
 
 def test_the_port_of_grpc_has_a_hint():

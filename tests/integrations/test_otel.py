@@ -445,6 +445,59 @@ def test_a_child_that_ends_after_its_trace_is_in_the_session(install, tmp_path):
     assert of_type(tmp_path, "session.end")[0]["status"] == "success"
 
 
+def test_spans_that_never_end_keep_few_sessions_open(install, tmp_path, monkeypatch):
+    """Else a host that leaves streams unread would have no file descriptors left; a late call has a session again."""
+    monkeypatch.setattr("sessionlog.integrations.otel._MOST_LATE", 3)
+    tracer = install(instrument=False)
+    late = []
+    for number in range(10):
+        with tracer.start_as_current_span("GET /"):
+            begin(tracer, tokens=(number, 1)).end()
+            late.append(begin(tracer, tokens=(100, number)))
+    ended = [path for path in tmp_path.iterdir() if '"session.end"' in path.read_text()]
+    assert len(ended) == 7
+    for span in late:
+        span.end()
+    sums = totals(tmp_path)
+    assert (sums.requests, sums.success_sessions, sums.unfinished_sessions) == (20, 17, 0)
+
+
+ROUND_TRIP = [
+    {"type": "tool_call", "id": "w1", "name": "web_search", "arguments": {"query": "weather"}},
+    {"type": "tool_call_response", "id": "w1", "response": "rain"},
+]
+
+
+@pytest.mark.parametrize(
+    ("parts", "content"), [([*ROUND_TRIP, {"type": "text", "content": "It rains."}], "It rains."), (ROUND_TRIP, None)]
+)
+def test_an_answer_with_a_tool_of_the_provider_is_recorded(install, tmp_path, parts, content):
+    """The provider runs such tools itself, so that calls and results are in the answer; the results are not its text."""
+    tracer = install(instrument=False)
+    span = begin(tracer, tokens=(40, 20))
+    span.set_attribute("gen_ai.output.messages", json.dumps([{"role": "assistant", "parts": parts}]))
+    span.end()
+    [response] = of_type(tmp_path, "llm.response")
+    assert (response.get("content"), counts(response)["output"]) == (content, 20)
+    assert [call["name"] for call in response["tool_calls"]] == ["web_search"]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "found"), [(["length"], "length"), ("length", "length"), ([], None), ("", None), (5, None)]
+)
+def test_a_finish_reason_may_have_any_shape(install, tmp_path, reasons, found):
+    """A text for a list, or nothing that can be read; messages without a reason of their own do not hide it."""
+    tracer = install(instrument=False)
+    span = begin(tracer)
+    span.set_attribute("gen_ai.response.finish_reasons", reasons)
+    span.set_attribute(
+        "gen_ai.output.messages", '[{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]'
+    )
+    span.end()
+    [response] = of_type(tmp_path, "llm.response")
+    assert (response["content"], response.get("finish_reason")) == ("Hi", found)
+
+
 class Hostile(str):
     """A text whose methods fail."""
 

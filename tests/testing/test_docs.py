@@ -99,7 +99,7 @@ def test_the_other_blocks_run(recorded, capsys):
     names = {}
     exec(compile(PLAIN, "testing.md", "exec"), names)
     assert re.fullmatch(r"read \d+\n", capsys.readouterr().out)
-    assert names["replay"].left_out == ("system", "tools", "parameters")
+    assert names["replay"].left_out == ("system", "tools")
 
     def read(path: str) -> str:
         """Read a file."""

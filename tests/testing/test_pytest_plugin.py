@@ -297,6 +297,36 @@ def test_requests_that_overlap_are_recorded_with_their_own_answers(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("more", [{"temperature": 0}, {"tools": [{"type": "function", "function": {"name": "rm"}}]}])
+def test_a_part_that_no_recorded_request_had_is_a_difference(tmp_path, more):
+    """The log holds all parts of its requests: the first tool that an agent gets does not pass unseen."""
+    recorder = Recorder(tmp_path / "s.jsonl")
+    body = {"model": "gpt-5", "messages": [user("hi")]}
+    live = httpx2.MockTransport(lambda _: httpx2.Response(200, json=wire.CHAT))
+    with httpx2.Client(transport=recorder.transport(live)) as client:
+        client.post(wire.FORMATS["chat"][0], json=body)
+    recorder.save()
+    recorder.discard()
+    for sent, status in ((body, 200), (body | more, 404)):
+        with httpx2.Client(transport=ReplayModel(tmp_path / "s.jsonl").transport()) as client:
+            assert client.post(wire.FORMATS["chat"][0], json=sent).status_code == status
+
+
+def test_a_model_s_own_settings_are_recorded_and_replayed(tmp_path):
+    """The agent adds them to each request, also where the same model is replayed."""
+    recorder = Recorder(tmp_path / "s.jsonl")
+    model = FunctionModel(
+        lambda messages, info: ModelResponse(parts=[TextPart("Yes.")]),
+        model_name="double",
+        settings={"temperature": 0.5},
+    )
+    assert asyncio.run(Agent(recorder.pydantic_ai(model)).run("?")).output == "Yes."
+    recorder.save()
+    recorder.discard()
+    replay = ReplayModel(tmp_path / "s.jsonl")
+    assert asyncio.run(Agent(replay.pydantic_ai(model)).run("?")).output == "Yes."
+
+
 def test_what_cannot_be_recorded_is_refused(tmp_path):
     """A model without a name, a function, and a session without an answer."""
     recorder = Recorder(tmp_path / "s.jsonl")
@@ -323,6 +353,18 @@ def test_a_project_that_does_not_use_it_pays_next_to_nothing():
         "sessionlog", "sessionlog._version", "sessionlog.lazy_imports", "sessionlog.testing",
         "sessionlog.testing.pytest_plugin",
     ]  # fmt: skip
+
+
+def test_an_old_pytest_starts_with_the_plugin():
+    """Debian 12 has pluggy 1.0, whose marker of hooks knows no `wrapper`; each run of pytest there loads the plugin."""
+    code = (
+        "import pytest\n"
+        "def hookimpl(function=None, hookwrapper=False, optionalhook=False, tryfirst=False, trylast=False):\n"
+        "    return function or (lambda hook: hook)\n"
+        "pytest.hookimpl = hookimpl\n"
+        "import sessionlog.testing.pytest_plugin"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
 def test_the_plugin_is_declared():

@@ -43,11 +43,15 @@ class ReplayedModel(Model[Any]):
 
     Args:
         matcher: Finds the recordings.
-        model: The model that it stands for, or its name; its name is compared. None: it is not compared.
+        model: The model that it stands for, or its name; its name is compared. None: it is not compared. A model's
+            settings and its profile are parts of the requests that agents make, so they are those of this one.
     """
 
     def __init__(self, matcher: Matcher, model: Any = None) -> None:
-        super().__init__(profile=ModelProfile(supports_json_schema_output=True, supports_json_object_output=True))
+        if isinstance(model, Model):
+            super().__init__(settings=model.settings, profile=model.profile)
+        else:
+            super().__init__(profile=ModelProfile(supports_json_schema_output=True, supports_json_object_output=True))
         self._matcher = matcher
         self._provider_name, self._name = names_of(model)
 

@@ -15,6 +15,7 @@ from sessionlog import files
 from sessionlog.integrations.http import RecordingTransport, library_of
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing.replay.model import ReplayModel
+from sessionlog.testing.replay.recording import WHOLE_REQUESTS
 
 Write = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 _PIECE = 1 << 20
@@ -39,7 +40,7 @@ class Recorder:
         self.path = os.path.abspath(path)
         name = os.path.basename(self.path).removesuffix(".jsonl")
         self._folder = files.temporary_directory("sessionlog-record-")
-        self.log = SessionLogger(self._folder, name, on_error="raise")
+        self.log = SessionLogger(self._folder, name, on_error="raise", metadata=WHOLE_REQUESTS)
         self._lock = threading.Lock()
 
     def _write(self, request: Mapping[str, Any], response: Mapping[str, Any]) -> None:

@@ -26,6 +26,8 @@ from sessionlog.transcript.splice import Splice, answer_entry
 from sessionlog.transcript.usages import ResponseUsages
 
 Json = Any
+WHOLE_REQUESTS = {"requests": "whole"}
+"""The metadata of a log that has all parts of its requests: what no request in it has was not sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,9 @@ def read_recordings(log: Log, session: str | None = None) -> RecordedLog:
     recordings = tuple(fold.recordings())
     requests = [one.request for one in recordings if one.request is not None]
     held = {name for name in PARTS if any(request.part(name) for request in requests)}
-    left_out = tuple(name for name in PARTS if name not in held and not (own and name == "system"))
+    if own:
+        held |= {*PARTS} if fold.has_whole_requests else {"system"}
+    left_out = tuple(name for name in PARTS if name not in held)
     return RecordedLog(recordings=recordings, left_out=left_out, damaged=fold.damage.count)
 
 
@@ -159,6 +163,12 @@ class _Fold:
                 exchange.index = len(self._usages)
                 self._usages.add(data)
                 self.exchanges.append(exchange)
+
+    @property
+    def has_whole_requests(self) -> bool:
+        """Whether the log says that it has all parts of its requests."""
+        metadata = self._usages.start.get("metadata")
+        return isinstance(metadata, Mapping) and metadata.items() >= WHOLE_REQUESTS.items()
 
     def recordings(self) -> Iterator[Recording]:
         """Yield a recording for each exchange."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from types import ModuleType
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from sessionlog.errors import ReplayMiss
 from sessionlog.integrations.http import endpoint_of, library_of, read_body
@@ -73,7 +73,7 @@ class ReplayTransport:
         library, url = library_of(request), str(request.url)
         kind, _, model = endpoint_of(url)
         if kind is None or request.method != "POST":
-            miss = self._matcher.miss(f"{request.method} {url} is no request to a model; nothing is sent")
+            miss = self._matcher.miss(f"{request.method} {_place(url)} is no request to a model; nothing is sent")
             return _missed(library, kind, miss)
         given = read_body(request)
         body = given if isinstance(given, dict) else {}
@@ -87,6 +87,12 @@ class ReplayTransport:
         if recording.error:
             return _failed(library, recording.error)
         return _answered(library, kind, recording, url, body)
+
+
+def _place(url: str) -> str:
+    """Return an address for people: without a password and a query, which may be a key."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _answered(library: ModuleType, kind: type[AnswerReader], recording: Recording, url: str, body: Fields) -> Any:

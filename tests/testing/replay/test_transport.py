@@ -228,6 +228,15 @@ def test_a_request_that_is_none_to_a_model_is_a_miss(recorded, ask):
         replay.check()
 
 
+def test_a_miss_shows_no_key_of_the_address(recorded):
+    """It ends in the logs of a CI; Gemini's keys may be a query."""
+    replay = ReplayModel(recorded)
+    with httpx2.Client(transport=replay.transport()) as client:
+        client.post("https://u:secret@g.example:8443/v1beta/models/gemini-3-pro:countTokens?key=secret", json={})
+    [miss] = replay.misses
+    assert str(miss).startswith("POST https://g.example:8443/v1beta/models/gemini-3-pro:countTokens is no request")
+
+
 def test_a_body_that_is_no_object_is_a_miss(tmp_path):
     """As any request that was not recorded."""
     replay = ReplayModel(session(tmp_path))
