@@ -1,8 +1,10 @@
 """Pairing: which request that was recorded on the wire is which row of an agent's own log.
 
-Requests are paired by the provider's id of the response; those without an equal one by the names of their model and
-equal tokens, at nearly the same time; then by equal tokens alone. Two requests with two ids are never one. Rows that
-look alike are paired in time order: as many as possible, and of as many pairs the nearest.
+Requests are paired by the provider's id of the response: with rows of the source that is named for them, then with
+those of any other, as an agent may start another one, whose requests pass the same way. Those without an equal id are
+paired by the names of their model and equal tokens, at nearly the same time; then by equal tokens alone. Two requests
+with two ids are never one. Rows that look alike are paired in time order: as many as possible, and of as many pairs
+the nearest.
 
 A request on the wire lasts from its being sent to the end of its response. Agents log one instant of that, the first,
 the last or one between, so a row is no distance away while the request lasts.
@@ -93,12 +95,14 @@ def pair_calls(wire: Iterable[Call], logs: Iterable[Call]) -> list[Pair]:
     used: set[int] = set()
     found: list[Pair] = []
     for matched_by, key, near_ns in _WAYS:
-        for source in sources:
+        for source in dict.fromkeys((*sources, "")) if matched_by == "id" else sources:
             for has_id in (True,) if matched_by == "id" else (True, False):
                 some = [
                     call
                     for call in on_wire
-                    if call.source == source and (call.response_id is not None) == has_id and id(call) not in used
+                    if (call.source == source or (matched_by == "id" and not source))
+                    and (call.response_id is not None) == has_id
+                    and id(call) not in used
                 ]
                 others = [
                     log

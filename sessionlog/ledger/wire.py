@@ -147,7 +147,7 @@ def _match(connection: sqlite3.Connection, ids: InternedIds, names: Names, clust
 
 def _match_cluster(connection: sqlite3.Connection, ids: InternedIds, names: Names, wires: _Cluster) -> set[int]:
     on_wire = _requests_on_wire(connection, names, wires)
-    logged = _requests_in_logs(connection, names, wires, {call.source for call in on_wire})
+    logged = _requests_in_logs(connection, names, wires)
     summed = [call for call in logged if call.row[_AT["summed"]]]
     pairs = pair_calls(
         (call for call in on_wire if call.row[_AT["requests"]] and _is_inside(call, wires)),
@@ -212,21 +212,18 @@ def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: _Clus
     return [_call(row, names, sources[row[_AT["session_id"]]], wires[row[_AT["session_id"]]][0]) for row in rows]
 
 
-def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Cluster, wanted: set[str]) -> list[Call]:
+def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Cluster) -> list[Call]:
     """Return the requests of agents' logs that may be those of these sessions on the wire, and sums of such."""
     if not wires:
         return []
     first = min(start for start, _ in wires.values()) - NEAR_BY_ID_NS
     last = max(end for _, end in wires.values()) + NEAR_BY_ID_NS
-    sources: dict[int, str] = {
-        session: source
-        for session, source in connection.execute(
-            """SELECT id, source FROM all_sessions
-            WHERE on_wire_of IS NULL AND NOT elsewhere AND start_ns <= ? AND last_ns >= ?""",
-            (min(last, _LAST_NS), max(first, -_LAST_NS)),
-        )
-        if "" in wanted or source in wanted
-    }
+    found = connection.execute(
+        """SELECT id, source FROM all_sessions
+        WHERE on_wire_of IS NULL AND NOT elsewhere AND start_ns <= ? AND last_ns >= ?""",
+        (min(last, _LAST_NS), max(first, -_LAST_NS)),
+    )
+    sources: dict[int, str] = dict(found.fetchall())
     wanted_rows = "(r.counts AND r.requests = 1 AND NOT r.summed OR r.chosen AND r.summed)"
     rows = response_rows(connection, sources, f"{wanted_rows} AND r.time_ns BETWEEN {first} AND {last}")
     granularity = LABEL.index("granularity")

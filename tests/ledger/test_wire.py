@@ -94,6 +94,20 @@ def test_only_the_named_source_is_asked(source, of, sessions):
     assert len({row[1] for row in rows}) == len(rows) == sessions
 
 
+def test_an_agent_that_another_one_started_counts_once():
+    """Its requests pass the same way, and are known by their ids; equal tokens alone would not be enough."""
+    wire = on_wire("w", at(9, response_id="a"), at(12, response_id="p"), of="codex")
+    logs = in_log("s", at(9, response_id="a")), in_log("p", at(12, response_id="p"), source="pi")
+    assert [row[:2] for row in totals(wire, *logs)] == [("s", 1), ("p", 1)]
+
+
+def test_the_log_of_the_named_source_goes_first():
+    """Where two sources know an id, it is the agent's that was run."""
+    wire = on_wire("w", at(9, response_id="a", latency_ms=4000), of="codex")
+    rows = totals(wire, in_log("s", at(8, response_id="a")), in_log("o", at(9, response_id="a"), source="pi"))
+    assert [(row[0], row[4]) for row in rows] == [("s", 4000), ("o", None)]
+
+
 def test_a_title_that_is_only_on_the_wire_counts_in_the_session():
     """It is one of its requests that its log leaves out: with its project, and its own model."""
     title = at(2, response_id="t", input=3, output=1, model="little", latency_ms=500)
