@@ -3,7 +3,8 @@
 An item is marked only after the collector has confirmed it: after a kill it is sent again, with the same id. An item
 that has changed since (an answer that was still being written) is new again, and its earlier counts are known, so that
 counters grow by the difference. Each signal has its own position. The file is named for a hash of the endpoint without
-its password, so that a new one does not send everything again.
+its password, so that a new one does not send everything again. One export at a time has it: two would add to the
+collector's counters twice.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Position:
         path: The database; it is created with its folders, for the user alone.
 
     Raises:
-        NotExported: It cannot be opened.
+        NotExported: It cannot be opened, or another export has it.
     """
 
     def __init__(self, path: str) -> None:
@@ -66,8 +67,19 @@ class Position:
             files.make_directories(os.path.dirname(path))
             files.make_private(path)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_SECONDS)
-            for signal in SIGNALS:
-                self._connection.execute(_TABLE.format(signal=signal))
+            try:
+                self._take()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _take(self) -> None:
+        """Take the database for this export alone, until it is closed, and create its tables."""
+        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._connection.execute("BEGIN EXCLUSIVE")
+        for signal in SIGNALS:
+            self._connection.execute(_TABLE.format(signal=signal))
+        self._connection.execute("COMMIT")
 
     def select(self, signal: str, items: Sequence[Item]) -> list[New]:
         """Return the items that are new to a signal, or have changed since they were sent.
@@ -111,6 +123,8 @@ class Position:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                raise NotExported(f"another export to this endpoint is running; it has {self._path}") from error
             reason = f"{self._path}: {files.reason_of(error)}"
             raise NotExported(f"what was exported before is unknown: {reason}; without the file all is sent") from error
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _RECORD = "--sessionlog-record"
 _HAS_PASSED = pytest.StashKey[bool]()
+_REPLAY = pytest.StashKey["ReplayModel"]()
 _RECORDED = pytest.StashKey[dict[str, str]]()
 
 
@@ -41,10 +42,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)  # `wrapper` needs pluggy 1.2: the pytest of Debian 12 would not start
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Note whether the test itself has passed."""
+    """Note whether the test itself has passed; show the misses that a failed one has caught."""
     outcome = yield
     if call.when == "call":
-        item.stash[_HAS_PASSED] = outcome.get_result().passed
+        report = outcome.get_result()
+        item.stash[_HAS_PASSED] = report.passed
+        replay = item.stash.get(_REPLAY, None)
+        for miss in map(str, replay.misses if replay is not None and report.failed else ()):
+            if miss.partition("\n")[0] not in report.longreprtext:
+                report.sections.append(("request without a recording", miss))
 
 
 @pytest.fixture
@@ -68,7 +74,7 @@ def _replay(request: pytest.FixtureRequest, path: str, options: dict[str, Any]) 
 
     if not os.path.exists(path):
         pytest.fail(f"{path} is missing; record it with: pytest {_RECORD} '{request.node.nodeid}'", pytrace=False)
-    replay = ReplayModel(path, **options)
+    replay = request.node.stash[_REPLAY] = ReplayModel(path, **options)
     yield replay
     if request.node.stash.get(_HAS_PASSED, False):
         replay.check()

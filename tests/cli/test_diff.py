@@ -117,6 +117,17 @@ def test_with_gates_a_difference_alone_exits_0(cli, two):
     assert (ran.code, "THEY DIVERGE" in ran.out) == (0, True)
 
 
+def test_no_gate_passes_on_a_damaged_log(cli, two, tmp_path):
+    """What cannot be read may be what exceeds it; a damaged first log makes limits stricter at most."""
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(two[0].read_bytes() + b"{broken\n")
+    ran = cli("diff", two[0], damaged, "--max-requests", "+2", "--same-tools", *NOW)
+    assert ran.code == 1
+    reason = "the log of B is damaged, so a part of it is not known"
+    assert f"FAILED  max-requests +2: {reason}\nFAILED  same-tools: {reason}\n" in ran.out
+    assert cli("diff", damaged, two[0], "--max-requests", "+2", "--same-tools", *NOW).code == 0
+
+
 def test_gates_are_in_the_json(cli, two):
     """With the figures of both, and null for what is not known."""
     ran = cli("diff", two[0], two[0], "--max-requests=-1", "--json", *NOW)

@@ -328,6 +328,22 @@ def test_the_path_of_a_signal_stands_before_the_query(endpoint, url):
     assert signal_url(base_url(endpoint), "/v1/logs") == url
 
 
+def test_one_export_at_a_time_sends_to_an_endpoint(send, receiver, log, monkeypatch):
+    """A second one, of a cron that is too fast, would count every token twice."""
+    monkeypatch.setattr("sessionlog.export.position._WAIT_SECONDS", 0.01)
+    others = []
+
+    def export_again(path):
+        with pytest.raises(NotExported, match="another export to this endpoint is running"):
+            send(log.parent)
+        others.append(path)
+
+    receiver.received = export_again
+    assert send(log.parent).requests == 2
+    assert others == ["/v1/traces", "/v1/metrics"]
+    assert send(log.parent).unchanged == 3
+
+
 def test_a_web_page_is_no_confirmation(send, receiver, log):
     """Many web servers answer 200 to any request; nothing counts as sent."""
     receiver.answers.append((200, {"content-type": "text/html; charset=utf-8"}, b"<!doctype html>"))

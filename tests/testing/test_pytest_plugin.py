@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
 from sessionlog import check_logs, read_events
-from sessionlog.errors import InvalidHistory
+from sessionlog.errors import InvalidHistory, InvalidSessionId
 from sessionlog.testing import ReplayModel
 from sessionlog.testing.replay.pydantic_ai import RecordedModel  # noqa: F401 - as openai
 from sessionlog.testing.replay.recorder import Recorder
@@ -157,6 +157,34 @@ def test_a_miss_that_the_code_has_caught_fails_the_test(run, pytester):
     result = run(code)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["E*ReplayMiss: *no recording of this request: 'something else'"])
+
+
+def test_a_failed_test_shows_the_miss_that_its_code_has_caught(run, pytester):
+    """An agent may answer without its model, and the assertion alone shows no reason; an error that shows it is enough."""
+    session(pytester.path)
+    code = """
+    import contextlib, pytest
+    @pytest.mark.sessionlog("s.jsonl")
+    def test_it(replay_model):
+        with CONTEXT:
+            replay_model("something else")
+        assert 0
+    """
+    result = run(code, CONTEXT="contextlib.suppress(Exception)")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*request without a recording*", "*no recording of this request: 'something else'"])
+    result = run(code, CONTEXT="contextlib.nullcontext()")
+    result.stdout.fnmatch_lines(["E*no recording of this request: 'something else'"])
+    result.stdout.no_fnmatch_line("*request without a recording*")
+
+
+def test_a_name_that_is_no_session_s_leaves_nothing(tmp_path, monkeypatch):
+    """The name of the file is the session's id."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with pytest.raises(InvalidSessionId, match="'with space': not a safe file name"):
+        Recorder(tmp_path / "with space.jsonl")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_options_are_those_of_the_replay(run, pytester):

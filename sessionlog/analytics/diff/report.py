@@ -224,9 +224,15 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
 
 
 def check_gates(diff: SessionDiff, limits: Mapping[GateName, Limit], *, same_tools: bool = False) -> SessionDiff:
-    """Return a comparison with what gates found: limits of the right session, and whether it calls the same tools."""
+    """Return a comparison with what gates found: limits of the right session, and whether it calls the same tools.
+
+    No gate passes if the right log is damaged: what cannot be read may be what exceeds it.
+    """
     found = [*check_limits(limits, diff.left.figures(), diff.right.figures())]
     found += [check_same_tools(diff.left.transcript.tools, diff.right.transcript.tools)] if same_tools else []
+    if diff.right.transcript.problem_count:
+        reason = "the log of B is damaged, so a part of it is not known"
+        found = [replace(one, has_passed=False, reason=reason) if one.has_passed else one for one in found]
     return replace(diff, gates=tuple(found))
 
 

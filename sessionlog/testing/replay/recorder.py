@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Self
 
 from sessionlog import files
 from sessionlog.integrations.http import RecordingTransport, library_of
+from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing.replay.model import ReplayModel
 from sessionlog.testing.replay.recording import WHOLE_REQUESTS
@@ -38,7 +39,7 @@ class Recorder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
-        name = os.path.basename(self.path).removesuffix(".jsonl")
+        name = check_session_id(os.path.basename(self.path).removesuffix(".jsonl"))
         self._folder = files.temporary_directory("sessionlog-record-")
         self.log = SessionLogger(self._folder, name, on_error="raise", metadata=WHOLE_REQUESTS)
         self._lock = threading.Lock()

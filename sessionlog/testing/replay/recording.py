@@ -166,7 +166,7 @@ class _Fold:
 
     @property
     def has_whole_requests(self) -> bool:
-        """Whether the log says that it has all parts of its requests."""
+        """Whether the log is marked as one that has all parts of its requests."""
         metadata = self._usages.start.get("metadata")
         return isinstance(metadata, Mapping) and metadata.items() >= WHOLE_REQUESTS.items()
 
