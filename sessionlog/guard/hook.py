@@ -160,6 +160,7 @@ def parse_hook(agent: Agent, text: str) -> Hook | None:
     if moment is None:
         return None
     log, part = _text(value, "transcript_path"), _text(value, "agent_id")
+    log = log if os.path.isabs(log) else ""  # one below the working folder would be the project's
     parts = subagent_logs(log) if part and agent.has_subagent_logs else []
     call_log = next((one for one in parts if os.path.basename(one) == f"agent-{part}.jsonl"), log)
     return Hook(
@@ -171,6 +172,8 @@ def parse_hook(agent: Agent, text: str) -> Hook | None:
 
 def subagent_logs(log: str) -> list[str]:
     """Return the logs of the sub-agents of one of Claude Code's sessions: `LOG/subagents/**/agent-ID.jsonl`."""
+    if not log:
+        return []
     folder = os.path.join(os.path.splitext(log)[0], "subagents")
     return [
         os.path.join(place, name)
