@@ -151,7 +151,7 @@ def _rules(settings: Settings, ledger: str | None, *, is_strict: bool) -> Rules:
 
 
 def _decision(hook: Hook, rules: Rules, settings: Settings) -> Decision:
-    from sessionlog.guard.decide import decide, decide_unread
+    from sessionlog.guard.decide import decide, decide_unread, has_spent_budget
     from sessionlog.guard.fresh_ledger import open_complete, open_fresh, wait_for_call, was_synced
 
     def prices() -> PriceBook:
@@ -163,9 +163,9 @@ def _decision(hook: Hook, rules: Rules, settings: Settings) -> Decision:
     decision = decide_unread(hook, rules)
     if decision is not None:
         return decision
-    connection, may_be_old = open_fresh(hook, rules.ledger, rules.env, prices)
+    connection, may_be_old = open_fresh(hook, rules.ledger, rules.env, prices, is_strict=rules.is_strict)
     try:
-        if may_be_old and hook.moment == "prompt":
+        if may_be_old and hook.moment == "prompt" and not has_spent_budget(hook, connection, rules):
             if rules.is_strict or was_synced(connection):
                 connection.close()
                 connection = open_complete(rules.ledger, rules.env, prices)

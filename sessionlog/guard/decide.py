@@ -104,6 +104,15 @@ def decide(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Decision
     return _decide(hook, _spending(hook, connection, rules), rules)
 
 
+def has_spent_budget(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> bool:
+    """Return whether a budget is at its stop level in the ledger: what else there is to read can only add to it.
+
+    Raises:
+        sqlite3.Error: The ledger is damaged.
+    """
+    return any(state.level == "exceeded" for state in _spending(hook, connection, rules).reached(rules.budgets))
+
+
 def query_of(connection: sqlite3.Connection) -> Query:
     """Return the function that runs a statement on a ledger, with the SQL functions that budgets need."""
     for name, function in FUNCTIONS.items():

@@ -52,13 +52,18 @@ def read_end(path: str, count: int) -> bytes:
         return b""
 
 
-def open_fresh(hook: Hook, path: str, env: Mapping[str, str], prices: Prices) -> tuple[sqlite3.Connection, bool]:
-    """Return the ledger at a path, open for reading in one transaction, and whether other sessions' logs may be new.
+def open_fresh(
+    hook: Hook, path: str, env: Mapping[str, str], prices: Prices, *, is_strict: bool = False
+) -> tuple[sqlite3.Connection, bool]:
+    """Return the ledger at a path, open for reading in one transaction, and whether other sessions' logs can be read.
+
+    While another process writes to it for long, that is the ledger as it is: a budget that is spent there is spent.
 
     Raises:
-        LedgerUnusable: It cannot be opened or made.
-        LedgerBusy: Another process has been writing to it for too long.
+        LedgerUnusable: It cannot be opened or made; with `is_strict` also if another process has been writing for long.
     """
+    from sessionlog.errors import LedgerUnusable
+    from sessionlog.ledger.freshness import open_as_it_is
     from sessionlog.ledger.sync import LedgerBusy
 
     until = monotonic() + _BUSY_SECONDS
@@ -68,9 +73,12 @@ def open_fresh(hook: Hook, path: str, env: Mapping[str, str], prices: Prices) ->
             return connection, False
         try:
             return _read_session(hook, path, env, prices()), True
-        except LedgerBusy:  # a parallel call's hook reads the same logs
+        except LedgerBusy as error:  # a parallel call's hook reads the same logs
             if monotonic() > until:
-                raise
+                connection = None if is_strict else open_as_it_is(path)
+                if connection is None:
+                    raise LedgerUnusable(f"{path}: another process is writing to it; try again") from error
+                return connection, False
             sleep(_PAUSE)
 
 

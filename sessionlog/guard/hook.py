@@ -42,6 +42,7 @@ class Agent:
         timeout: After how long the agent stops waiting for its hook, in its own unit.
         usage_marks: Texts in the row of a response's usage, each once at least or never in all rows of a version.
         volatile: How lines of tool results begin that differ each time.
+        waits: Tools that only wait for a program or a sub-agent in the background, as its log names them.
         has_subagent_logs: Whether a sub-agent's call names its parent's log; its own is below the folder of that name.
         home: The folder of its settings, below the user's home.
         home_variable: The variable of another folder.
@@ -56,6 +57,7 @@ class Agent:
     timeout: int
     usage_marks: tuple[bytes, ...]
     volatile: tuple[str, ...] = ()
+    waits: frozenset[str] = frozenset()
     has_subagent_logs: bool = False
     home: str
     home_variable: str
@@ -71,18 +73,20 @@ AGENTS: Mapping[str, Agent] = {
             moments={"UserPromptSubmit": "prompt", "PreToolUse": "call", "PostToolUse": "result"},
             matchers={"PreToolUse": "*", "PostToolUse": "Agent|Task"}, timeout=10,
             usage_marks=(b'"usage":',), has_subagent_logs=True,
+            waits=frozenset({"TaskOutput", "AgentOutputTool", "BashOutput"}),
             home=".claude", home_variable="CLAUDE_CONFIG_DIR", settings_file="settings.json",
         ),
         Agent(
             id="codex", title="Codex", moments={"UserPromptSubmit": "prompt", "PreToolUse": "call"},
             matchers={}, timeout=10, usage_marks=(b'"token_usage_record"', b'"last_token_usage"'),
             volatile=("Chunk ID:", "Wall time:", "Original token count:"),
+            waits=frozenset({"write_stdin", "wait_agent", "wait"}),
             home=".codex", home_variable="CODEX_HOME", settings_file="hooks.json",
         ),
         Agent(
             id="gemini", title="Gemini CLI", moments={"BeforeAgent": "prompt", "BeforeTool": "call"},
             matchers={}, timeout=10_000, usage_marks=(b'"tokens":',),
-            volatile=("Process Group PGID:", "Background PIDs:"),
+            volatile=("Process Group PGID:", "Background PIDs:"), waits=frozenset({"read_background_output"}),
             home=".gemini", home_variable="GEMINI_CLI_HOME", home_below=".gemini", settings_file="settings.json",
         ),
     )
@@ -156,6 +160,7 @@ def parse_hook(agent: Agent, text: str) -> Hook | None:
     if moment is None:
         return None
     log, part = _text(value, "transcript_path"), _text(value, "agent_id")
+    log = log if os.path.isabs(log) else ""  # one below the working folder would be the project's
     parts = subagent_logs(log) if part and agent.has_subagent_logs else []
     call_log = next((one for one in parts if os.path.basename(one) == f"agent-{part}.jsonl"), log)
     return Hook(
@@ -167,6 +172,8 @@ def parse_hook(agent: Agent, text: str) -> Hook | None:
 
 def subagent_logs(log: str) -> list[str]:
     """Return the logs of the sub-agents of one of Claude Code's sessions: `LOG/subagents/**/agent-ID.jsonl`."""
+    if not log:
+        return []
     folder = os.path.join(os.path.splitext(log)[0], "subagents")
     return [
         os.path.join(place, name)

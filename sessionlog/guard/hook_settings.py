@@ -93,7 +93,7 @@ def uninstall(agent: Agent, env: Mapping[str, str]) -> bool:
     kept = _read_kept(agent, env)
     if content is None:
         return False
-    if kept and _is_as_written(kept, path, content):
+    if kept and _is_as_written(kept, path, content) and not _has_ours(path, kept["before"], agent):
         _put_back(path, kept["before"])
     else:
         settings = _parse(path, content)
@@ -104,6 +104,12 @@ def uninstall(agent: Agent, env: Mapping[str, str]) -> bool:
         _write(path, _text({**settings, **({"hooks": hooks} if hooks else {})}, content))
     files.remove_file(_kept_path(agent, env))
     return True
+
+
+def _has_ours(path: str, before: str | None, agent: Agent) -> bool:
+    """Whether the file already had hooks of the guard, added by hand, before `install` replaced them."""
+    hooks = _parse(path, before.encode()).get("hooks", {}) if before is not None else {}
+    return _without_ours(hooks, agent) != hooks
 
 
 def _put_back(path: str, before: str | None) -> None:

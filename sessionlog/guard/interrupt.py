@@ -36,9 +36,12 @@ def interrupt_codex_run() -> bool:
 
 
 def _program(process: int) -> str:
-    """The file name of a process's program; "" if it is not known, as that of another user's process."""
+    """The file name of a process's program; "" if it is not known, as that of another user's process.
+
+    An update replaces the file while the program runs: then the system adds a mark to its name.
+    """
     try:
-        return os.path.basename(os.readlink(f"/proc/{process}/exe"))
+        return os.path.basename(os.readlink(f"/proc/{process}/exe")).removesuffix(" (deleted)")
     except OSError:
         return ""
 

@@ -3,7 +3,8 @@
 A loop is one call, or a short cycle of calls, that is repeated without another call or a prompt between and without a
 new result. The log shows the calls before; the call that the hook is asked about is the last one, and has no result
 yet. What differs from call to call without meaning anything (a chunk's id, the remark about a command) does not count
-as new.
+as new. Calls that run side by side are no loop, because none has a result, and neither are those that only wait for a
+program or a sub-agent in the background.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _UNESCAPED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 """Characters that the agents' JSON never escapes."""
 
 _LONGEST_TEXT, _LONGEST_WORDS = 4096, 8
+
+_DENIED = "The agent goes in circles: "
+"""How the sentence of a denied loop begins (see `render.guard`), which Codex logs as the result of the call."""
 
 
 class Call:
@@ -88,7 +92,7 @@ def _count(calls: Sequence[Call], period: int) -> int:
     length = 0
     while length + period < len(calls):
         one, before = calls[-1 - length], calls[-1 - length - period]
-        is_new = one.result is not None and before.result is not None and one.result != before.result
+        is_new = before.result is None or (one.result is not None and one.result != before.result)
         if one.what != before.what or is_new:
             break
         length += 1
@@ -96,9 +100,9 @@ def _count(calls: Sequence[Call], period: int) -> int:
 
 
 def logged_calls(hook: Hook) -> list[Call]:
-    """Return the calls since the last prompt, as the end of the log has them, up to the hook's, which is the last.
+    """Return the calls since the last prompt or wait, as the end of the log has them, up to the hook's.
 
-    It is as the log has it, if it is there: Codex gives its hooks other names and arguments.
+    The hook's call is as the log has it, if it is there: Codex gives its hooks other names and arguments.
     """
     from sessionlog.ledger.scanning import source_of
     from sessionlog.sources.contents import text_of
@@ -108,16 +112,18 @@ def logged_calls(hook: Hook) -> list[Call]:
     present = Call((hook.tool, canonical(hook.tool_input)))
     for step in source_of(hook.agent.id).read_tail(hook.call_log, _TAIL):
         if isinstance(step, ToolCall):
+            if step.tool in hook.agent.waits:
+                calls.clear()
             call = Call((step.tool, canonical(step.input)))
             if hook.call_id and hook.call_id == (step.id or step.key):
                 present = call
                 break
             calls[step.key] = call
         elif isinstance(step, ToolResult) and step.key in calls and not step.pending:
-            calls[step.key].result = _without_volatile(text_of(step.output), hook.agent)
+            calls[step.key].result = _result(step.output, hook.agent)
         elif isinstance(step, Prompt) and step.role == "user" and text_of(step.text):  # results come without a text
             calls.clear()
-    return [*calls.values(), present]
+    return [*(call for call in calls.values() if _DENIED not in (call.result or "")), present]
 
 
 def canonical(given: Any) -> str:
@@ -141,6 +147,13 @@ def _decoded(given: Any) -> Any:
     return given if value is None and isinstance(given, str) else value
 
 
-def _without_volatile(text: str, agent: Agent) -> str:
-    lines = text.split("\n")
-    return "\n".join(line for line in lines if not line.startswith(agent.volatile))
+def _result(output: Any, agent: Agent) -> str:
+    """Return a result without the lines that always differ; pictures and other parts without a text as their JSON."""
+    import json
+
+    from sessionlog.sources.contents import parts_of, text_of
+
+    lines = text_of(output).split("\n")
+    others = [part for part in parts_of(output) if not isinstance(part.get("text"), str)]
+    kept = [line for line in lines if not line.startswith(agent.volatile)]
+    return "\n".join([*kept, *(json.dumps(part, sort_keys=True, default=str) for part in others)])

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 import threading
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,34 @@ def test_without_a_first_sync_only_the_session_counts(home, config, ask):
     ran = ask("claude-code", log.prompt_hook())
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == "sessionlog guard: only this session counts; `sessionlog ledger sync` reads the others once\n"
+
+
+@pytest.mark.parametrize("words", [[], ["--strict"]])
+def test_a_spent_budget_stops_while_another_process_writes_to_the_ledger(words, home, config, ask, cli, monkeypatch):
+    """However long a first sync of years takes: the ledger decides as it is, and with `--strict` nothing is allowed."""
+    monkeypatch.setattr("sessionlog.guard.fresh_ledger._BUSY_SECONDS", 0.0)
+    config(THREE)
+    log = ClaudeCode(home)
+    for number in range(3):
+        log.finished(f"ls {number}")
+    assert cli("ledger", "sync").code == 0
+    log.finished("ls 4")
+    with closing(sqlite3.connect(home / ".local/share/sessionlog/ledger.sqlite", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        sentence = reason(ask("claude-code", log.prompt_hook(), *words))
+    wanted = "another process is writing to it; try again" if words else "Budget 'three' is spent: 3 of 3 requests"
+    assert wanted in sentence
+
+
+def test_a_spent_budget_stops_before_other_sessions_are_read(home, config, ask, cli, monkeypatch):
+    """Reading many new logs may take longer than a hook has, which would allow the prompt."""
+    config(THREE)
+    log = ClaudeCode(home)
+    assert cli("ledger", "sync").code == 0
+    monkeypatch.setattr("sessionlog.guard.fresh_ledger.open_complete", None)
+    for number in range(3):
+        log.finished(f"ls {number}")
+    assert "'three' is spent" in reason(ask("claude-code", log.prompt_hook()))
 
 
 AMOUNTS = [

@@ -56,6 +56,19 @@ def test_the_call_of_a_subagent_is_in_its_log(part, log, tmp_path):
     assert parse_hook(CLAUDE, json.dumps(given)).call_log == str(tmp_path / log)
 
 
+@pytest.mark.parametrize("path", ["", "s.jsonl", "../s.jsonl"])
+def test_a_log_in_the_working_folder_is_none(path, tmp_path, monkeypatch):
+    """Agents give absolute paths; the working folder is the project's, which may hold anything."""
+    part = tmp_path / "s/subagents/agent-a1.jsonl"
+    for place in (part, tmp_path / "subagents/agent-a1.jsonl"):
+        place.parent.mkdir(parents=True)
+        place.write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    given = {"hook_event_name": "PreToolUse", "transcript_path": path, "agent_id": "a1"}
+    hook = parse_hook(AGENTS["claude-code"], json.dumps(given))
+    assert (hook.log, hook.call_log) == ("", "")
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "5", "null", "{}", '{"hook_event_name": 5}', "[" * 100_000, "\0", "{}{}"]
 )

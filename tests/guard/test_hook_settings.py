@@ -113,6 +113,14 @@ def test_hooks_that_were_added_by_hand_are_removed(agent, env, path):
     assert path.read_text() == '{"a": 1}'
 
 
+def test_hooks_that_were_added_by_hand_and_then_replaced_are_removed(agent, env, path):
+    """The file before `install` is not put back with them."""
+    path.write_text(json.dumps({"a": 1, "hooks": hooks_of(agent, f"sessionlog guard {agent.id}")}))
+    assert install(agent, command(agent), env)
+    assert uninstall(agent, env)
+    assert path.read_text() == '{"a": 1}'
+
+
 def test_a_damaged_record_of_the_file_before_is_not_used(agent, env, path, tmp_path):
     """Our hooks are removed all the same."""
     install(agent, command(agent), env)

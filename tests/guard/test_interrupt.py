@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PARENT = """
-import subprocess, sys
+import os, subprocess, sys
+if "updated" in sys.argv:
+    os.unlink(os.readlink("/proc/self/exe"))
 try:
     code = "from sessionlog.guard.interrupt import interrupt_codex_run as run; print(run(), flush=True); input()"
     subprocess.run([sys.argv[-1], "-c", code], stdin=subprocess.PIPE)
@@ -24,6 +26,7 @@ except KeyboardInterrupt:
     ("program", "words", "found"),
     [
         ("codex", ["exec"], "True\ninterrupted\n"), ("codex", ["run", "exec"], "True\ninterrupted\n"),
+        ("codex", ["exec", "updated"], "True\ninterrupted\n"),
         ("codex", ["run"], "False\n"), ("other", ["exec"], "False\n"),
     ],
 )  # fmt: skip

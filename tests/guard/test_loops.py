@@ -6,7 +6,8 @@ import pytest
 
 from sessionlog.guard.hook import AGENTS, parse_hook
 from sessionlog.guard.loops import Call, canonical, count_repeats, find_repeats
-from tests.guard.agent_logs import LOGS, ClaudeCode, Codex
+from sessionlog.render.guard import Sentences
+from tests.guard.agent_logs import LOGS, NOW, ClaudeCode, Codex
 
 
 def calls(text):
@@ -20,7 +21,8 @@ COUNTS = [
     ("a1 a2 a2 a2 a", 4), ("a1 a2 a3 a4 a", 2),
     ("a1 b1 a1 b1 a1 b", 3), ("a1 b1 a1 b2 a1 b", 2), ("a1 b1 c1 a1 b1 c1 a1 b1 c", 3),
     ("a1 b1 c1 d1 a1 b1 c1 d", 2), ("a1 b1 c1 d1 e1 a1 b1 c1 d1 e", 1),
-    ("a a a", 3),  # parallel calls: none has a result yet
+    ("a a a a a", 1), ("a1 a1 a a", 2),  # calls side by side, as of five sub-agents: what they return is not known
+    ("a1 b1 a1 b1 a b", 3),
 ]  # fmt: skip
 
 
@@ -72,6 +74,50 @@ def test_new_results_other_arguments_and_prompts_are_no_loop(agent, tmp_path):
         log.finished()
         log.prompt("again")
     assert repeats(log, log.request()) == 0
+
+
+def with_results(log, tool, results):
+    """Log calls of a tool without arguments with these results, and return the hook before one more."""
+    for number, result in enumerate(results):
+        block = {"type": "tool_use", "id": f"{tool}-{number}", "name": tool, "input": {}}
+        log._row("assistant", {"id": f"{tool}-{number}", "role": "assistant", "content": [block]})
+        log.result(f"{tool}-{number}", "", result)
+    return log.hook("PreToolUse", tool_name=tool, tool_input={})
+
+
+def _picture(data):
+    return [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}]
+
+
+@pytest.mark.parametrize(("last", "count"), [("AAAA", 5), ("BBBB", 2)])
+def test_another_picture_is_a_new_result(last, count, tmp_path):
+    """An agent that looks at a screen gets nothing but pictures."""
+    log = ClaudeCode(tmp_path)
+    hook = with_results(log, "screenshot", [*[_picture("AAAA")] * 3, _picture(last)])
+    assert repeats(log, hook, least=2) == count
+
+
+def test_waiting_for_the_background_is_no_loop(tmp_path):
+    """A build may take an hour, and each look at it has the same result until then; the calls around it are no loop."""
+    log = ClaudeCode(tmp_path)
+    assert repeats(log, with_results(log, "TaskOutput", ["running"] * 8)) == 0
+    for number in range(8):
+        log.finished("tail build.log")
+        with_results(log, "TaskOutput", [f"running {number}"])
+    assert repeats(log, log.request("tail build.log")) == 0
+
+
+def test_a_denied_call_does_not_end_a_loop(tmp_path):
+    """Codex asks its model again after a denial: its sentence is no new result."""
+    log = Codex(tmp_path)
+    for _ in range(4):
+        log.finished()
+    words = Sentences(config_path="/c", home="/", tz="UTC", now=NOW).repeated("Bash", "ls src", 5)
+    found = []
+    for _ in range(3):
+        found.append(repeats(log, log.request()))
+        log.result(f"call-{log.calls}", "ls src", f"Command blocked by PreToolUse hook: {words}. Command: ls src")
+    assert found == [5, 5, 5]
 
 
 def test_remarks_may_differ(tmp_path):

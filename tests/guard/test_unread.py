@@ -157,4 +157,4 @@ def test_a_loop_and_a_warning_are_found_in_the_ledger_as_it_is(tmp_path, env, le
     assert (state.name, state.used) == ("one", 1)
     for _ in range(4):
         log.finished()
-    assert decide_unread(hook_of(log, log.request()), rules).repeats == 7
+    assert decide_unread(hook_of(log, log.request()), rules).repeats == 5
