@@ -27,9 +27,10 @@ from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
 _DAY_NS = 86_400 * 1_000_000_000
 _ANYWHERE = blake2b(digest_size=8)
 
+_REPLACED = "(r.chosen AND (s.absorbed OR NOT r.counts) OR COALESCE(m.chosen AND NOT m.counts, 0))"
 _FROM_LOGS = f"""
-SELECT 'row', r.n, f.path, f.source, r.family, r.key, r.counts OR COALESCE(m.counts, 0),
-    r.chosen AND NOT r.counts OR COALESCE(m.chosen AND NOT m.counts, 0) AS replaced, {{columns}}, {{chosen}}
+SELECT 'row', r.n, f.path, f.source, r.family, r.key, r.counts AND NOT s.absorbed OR COALESCE(m.counts, 0),
+    {_REPLACED}, {{columns}}, {{chosen}}
 FROM responses r JOIN labels l ON l.id = r.label_id JOIN all_sessions s ON s.id = r.session_id
     JOIN files f ON f.id = r.file_id LEFT JOIN responses m ON m.file_id = r.file_id AND m.n = -1 - r.n
 WHERE r.n >= 0 AND f.missing <> {ELSEWHERE} AND s.counted
@@ -134,7 +135,7 @@ class LedgerRows:
         parts = [
             sql.format(columns=", ".join(_COLUMNS), chosen=chosen.format(replaced=replaced))
             for sql, replaced in (
-                (_FROM_LOGS, "(r.chosen AND NOT r.counts OR COALESCE(m.chosen AND NOT m.counts, 0))"),
+                (_FROM_LOGS, _REPLACED),
                 (_FROM_WIRE, "0"),
                 (_FROM_SUMS, "0"),
             )

@@ -49,7 +49,7 @@ KEY_VARIABLE = "SESSIONLOG_REDACT_KEY"
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 """The date of what has no time, as Hive, Spark and DuckDB write null."""
 
-_MOST_ROWS = 100_000  # of a file, which is in memory as a whole, about 8 MB
+_MOST_ROWS = 50_000  # of a file, which is in memory as a whole, about 2 MB; DuckDB needs 100 MB for them
 _NAMED = 5
 """Problems that the JSON document names."""
 

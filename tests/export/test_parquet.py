@@ -164,6 +164,13 @@ def test_a_log_and_the_wire_of_it_count_once_on_two_machines(tmp_path):
     assert found == [("s", 10, 4000.0), ("s", 99, None)]
 
 
+def test_nothing_of_an_absorbed_session_counts_by_itself(machine):
+    """Not even where its row is marked as a sum, which a ledger lets count in no report."""
+    rows = fill(machine, [on_wire("w", at(0, summed=True)), in_log("s", at(0))])
+    assert [row[0] for row in rows] == ["s"]
+    assert agree(machine, rows)
+
+
 def test_a_second_export_writes_nothing(machine):
     """Also without what is known of the destination beside it."""
     add_log(machine)
@@ -451,6 +458,14 @@ def test_other_libraries_read_the_same(machine, library):
     assert json.loads(ran.stdout) == [
         ["native", 10, 2**62, ["native:t", "native:u"], "2026-11-20"], ["native", 10, None, None, None],
     ]  # fmt: skip
+
+
+def test_many_rows_of_a_day_are_several_files(machine, monkeypatch):
+    """So that memory does not grow with their number."""
+    monkeypatch.setattr(parquet, "_MOST_ROWS", 2)
+    add_log(machine, responses=5)
+    assert (machine.export().usage, len(list(Path(machine.team).glob("usage/v=1/*/*/*.parquet")))) == (5, 3)
+    assert usage_of(machine.team) == machine.usage()
 
 
 def test_urls_are_places_of_fsspec(machine):
