@@ -427,6 +427,20 @@ def test_the_manifest_lists_the_files(machine):
         assert {name: kind for name, kind, *_ in found} == TABLES[file["table"]]
 
 
+def test_the_page_s_sums_are_those_of_the_report(machine):
+    """The second statement of the page, as it stands there."""
+    add_log(machine, responses=3)
+    machine.export()
+    sums = PAGE.split("```sql\n")[2].split("```")[0]
+    with counted(machine.team) as connection:
+        [row] = connection.execute(sums).fetchall()
+    [((provider, model), (requests, failed, tokens, output, read, written, _, known, estimate))] = machine.usage(
+        ("provider", "model")
+    ).items()
+    assert row[:9] == (provider, model, requests, failed, tokens, output, read, written, known)
+    assert round(row[9] * 1e9) == estimate
+
+
 def test_the_page_names_every_column():
     """And no other one."""
     table = PAGE.split("## The columns")[1].split("## ")[0]
