@@ -13,7 +13,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     ├── AmbiguousSession   (LookupError)  a prefix that names several sessions
     ├── LedgerUnusable     (OSError)      a ledger that is damaged, of another program, or newer than this version
     ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
-    ├── NotExported        (OSError)      a collector that could not be reached, or refused what was sent
+    ├── NotExported        (OSError)      a collector or store that could not be reached, or refused what was sent
     ├── InvalidHistory     (ValueError)   a saved session, message or log that is no valid conversation
     │   └── MissingField   (KeyError)     a required field is missing
     ├── AgentError         (RuntimeError) an agent that failed; the text received so far is kept
@@ -96,7 +96,7 @@ class NotRecorded(SessionLogError, OSError):
 
 
 class NotExported(SessionLogError, OSError):
-    """A collector that could not be reached or refused what was sent; what it has confirmed before stays confirmed."""
+    """A collector or store that could not be reached, or refused what was sent; what it has confirmed stays so."""
 
 
 class InvalidHistory(SessionLogError, ValueError):

@@ -61,7 +61,7 @@ USERS = {
     "proxy": {"cli"},
     "demo": {"cli"},
     "guard": {"cli"},
-    "engine": {"cli", "mcp_server", "render", "analytics"},
+    "engine": {"cli", "mcp_server", "render", "export", "analytics"},
     "archive": {"cli", "mcp_server", "render", "analytics", "conversation", "context"},
 }
 """Rooms of the order that may import a room beside it."""
@@ -236,6 +236,8 @@ def test_recording_loads_nothing_heavy(module):
         ("typer", "cli"),
         ("requests", "export"),
         ("google", "export"),
+        ("duckdb", "export"),
+        ("fsspec", "export"),
         *((name, "mcp_server") for name in AGENTS_ONLY),
     ],
 )

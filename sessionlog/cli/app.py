@@ -40,7 +40,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "check": "Name every damaged byte by file and line; mend logs.",
         "scrub": "Find keys and passwords in logs; write clean copies.",
         "sql": "Query the ledger in SQL.",
-        "export": "Send the ledger's requests to OpenTelemetry.",
+        "export": "Export the ledger to OpenTelemetry, or as parquet.",
         "ledger": "Show, verify, rebuild and back up the ledger.",
         "archive": "Keep closed logs, so that they can be replayed later.",
         "pricing": "Show what a model costs, and the price's source.",

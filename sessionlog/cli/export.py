@@ -1,15 +1,17 @@
-"""`sessionlog export`: send what the ledger knows to another program."""
+"""`sessionlog export`: send what the ledger knows to a collector, or write it as parquet files."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
-from sessionlog.export.otlp import Exported, export_otlp
-from sessionlog.render.export import render_exported
+from sessionlog.export.otlp import SIGNALS, Exported, export_otlp
+from sessionlog.export.parquet import ExportedParquet, export_parquet
+from sessionlog.render.export import render_exported, render_parquet
+from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note
 
 
@@ -17,6 +19,7 @@ def export(
     *,
     paths: list[str] | None,
     otlp: str | None,
+    parquet: bool,
     since: str | None,
     until: str | None,
     provider: list[str] | None,
@@ -25,9 +28,10 @@ def export(
     status: list[str] | None,
     source: list[str] | None,
     header: list[str] | None,
-    signals: str,
+    signals: str | None,
     content: bool,
     again: bool,
+    redact_projects: bool,
     dry_run: bool,
     as_json: bool,
     tz: str | None,
@@ -37,42 +41,100 @@ def export(
     live: bool,
     jobs: int | None,
 ) -> None:
-    """Send requests, tool calls and sessions to a collector of OpenTelemetry, as spans and metrics.
+    """Export requests, tool calls and sessions: to a collector of OpenTelemetry, or as parquet files.
 
-    The next run sends only what is new; --again sends all of it again, with the same ids. Exit code 1: the collector
-    rejected a part; 3: it cannot be reached.
+    The next run exports only what is new; to a collector, --again sends all of it again, with the same ids. Exit code
+    1: the collector rejected a part; 3: it cannot be reached, or DEST cannot be written.
 
     Example: sessionlog export --otlp http://localhost:4318 --since 7d
+
+    Example: sessionlog export s3://bucket/team --parquet
     """
+    if parquet == (otlp is not None):
+        fail("give one of: sessionlog export --otlp http://localhost:4318, or sessionlog export DEST --parquet")
+    settings = {
+        "since": since, "until": until, "provider": provider, "model": model, "project": project, "status": status,
+        "source": source, "tz": tz, "now": now, "ledger": ledger, "no_ledger": no_ledger, "live": live, "jobs": jobs,
+    }  # fmt: skip
     if otlp is None:
-        fail("give a collector: sessionlog export --otlp http://localhost:4318")
-    headers = _headers(header or ())
-    arguments = r.ReportArguments({
-        "paths": paths, "since": since, "until": until, "provider": provider, "model": model, "project": project,
-        "status": status, "source": source, "tz": tz, "now": now, "ledger": ledger, "no_ledger": no_ledger,
-        "live": live, "jobs": jobs,
-    })  # fmt: skip
+        given = {"--header": header, "--signals": signals, "--content": content, "--again": again}
+        _check_parquet(paths, {**given, "--no-ledger": no_ledger, "--live": live})
+        _to_parquet(
+            r.ReportArguments(settings), (paths or [""])[0], redact_projects=redact_projects, dry_run=dry_run,
+            as_json=as_json,
+        )  # fmt: skip
+        return
+    if redact_projects:
+        fail("--redact-projects is for --parquet: spans have the folder that the agent worked in")
+    _to_collector(
+        r.ReportArguments({"paths": paths, **settings}), otlp, headers=_headers(header or ()),
+        signals=r.split_list([signals]) if signals is not None else SIGNALS, content=content, again=again,
+        dry_run=dry_run, as_json=as_json,
+    )  # fmt: skip
+
+
+def _check_parquet(paths: Sequence[str] | None, given: Mapping[str, object]) -> None:
+    """Fail if there is not one destination, or an option that an export to parquet does not have."""
+    if len(paths or ()) != 1:
+        fail("--parquet needs one folder or URL to write to: sessionlog export ~/team --parquet")
+    for name, value in given.items():
+        if value:
+            fail(f"{name} is not for --parquet, which writes names and numbers of the ledger's file")
+
+
+def _to_parquet(
+    arguments: r.ReportArguments, destination: str, *, redact_projects: bool, dry_run: bool, as_json: bool
+) -> None:
+    context = arguments.context()
+    with r.scan_progress() as progress, r.scan_progress("writing") as sent:
+        done = export_parquet(
+            destination, redact_projects=redact_projects, dry_run=dry_run, sent=sent,
+            **arguments.options(context, progress),
+        )  # fmt: skip
+    _show(done, partial(render_parquet, done), arguments, context, as_json=as_json)
+
+
+def _to_collector(
+    arguments: r.ReportArguments,
+    endpoint: str,
+    *,
+    headers: Mapping[str, str],
+    signals: Sequence[str],
+    content: bool,
+    again: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     context = arguments.context()
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # our own messages have what exporters log
     with r.scan_progress() as progress, r.scan_progress("sending") as sent:
         done = export_otlp(
-            context.paths, endpoint=otlp, headers=headers, signals=r.split_list([signals]), content=content,
-            again=again, dry_run=dry_run, sent=sent, **arguments.options(context, progress),
+            context.paths, endpoint=endpoint, headers=headers, signals=signals, content=content, again=again,
+            dry_run=dry_run, sent=sent, **arguments.options(context, progress),
         )  # fmt: skip
-    _show(done, as_json=as_json)
-    if done.is_empty:
-        note(r.nothing_found(context, narrowed=bool(since or until or arguments.filters)))
+    _show(done, partial(render_exported, done), arguments, context, as_json=as_json)
     if done.rejected:
         raise Exit(FOUND)
 
 
-def _show(done: Exported, *, as_json: bool) -> None:
+def _show(
+    done: Exported | ExportedParquet,
+    render: Callable[..., Iterable[Line]],
+    arguments: r.ReportArguments,
+    context: r.ReportContext,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what was exported, and notes on damage and on nothing found."""
     if as_json:
         print_json(done.to_dict())
     else:
-        r.print_lines(partial(render_exported, done))
+        r.print_lines(render)
     for sentence in (*done.notes, *([damage_note(done.problem_count, done.problems)] if done.problem_count else [])):
         note(sentence)
+    if done.is_empty:
+        narrowed = bool(arguments.since or arguments.until or arguments.filters)
+        note(r.nothing_found(context, narrowed=narrowed))
 
 
 def _headers(given: Sequence[str]) -> dict[str, str]:

@@ -276,16 +276,20 @@ SQL = (
 )  # fmt: skip
 
 EXPORT = (
-    PATHS,
+    Option(
+        "", "paths", "texts", "Logs, or folders of logs; with --parquet the folder or URL to write to.", "PATH|DEST",
+        default_help="every agent's logs found",
+    ),
     Option("--otlp", "otlp", "text", "A collector of OTLP over HTTP: http://localhost:4318.", "ENDPOINT"),
+    Option("--parquet", "parquet", "flag", "Write the ledger as parquet files to DEST, for one total of machines."),
     *_TIME, *_FILTERS,
     Option("--header", "header", "texts", "A header for the collector; may be repeated.", "NAME=VALUE"),
-    Option(
-        "--signals", "signals", "text", "What is sent: traces, metrics, or both.", "NAMES", default="traces,metrics"
-    ),
+    Option("--signals", "signals", "text", "What is sent to it: traces, metrics, or both (the default).", "NAMES"),
     Option("--content", "content", "flag", "Send prompts and answers, too, without well-known secrets."),
     Option("--again", "again", "flag", "Send everything, also what the collector has already."),
-    Option("--dry-run", "dry_run", "flag", "Count what would be sent, and send nothing."), AS_JSON, TZ, NOW, *_BOOK,
+    Option("--redact-projects", "redact_projects", "flag", "Hash projects and branches, with $SESSIONLOG_REDACT_KEY."),
+    Option("--dry-run", "dry_run", "flag", "Count what would be sent or written, and do nothing."), AS_JSON, TZ, NOW,
+    *_BOOK,
 )  # fmt: skip
 
 LEDGER_SHOW = (_OTHER_LEDGER, *FORMATS, TZ, NOW)

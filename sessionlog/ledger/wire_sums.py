@@ -23,8 +23,13 @@ _INSERT = insert("responses", RESPONSE)
 _TOKENS = ("input", "cache_read", "cache_write", "output")
 _REDUCED = (*_TOKENS, "cache_write_1h", "reasoning")
 _COSTS = ("recorded_nano", "cost_nano", "estimate_nano", "saved_nano")
-_OF_SUMS = 2 * MADE << 20
-"""Rows that are made of sums have numbers below this, those made of pairs above it."""
+OF_SUMS = 2 * MADE << 20
+"""Rows that are made of sums have this number or one below it, those made of pairs have numbers above it."""
+
+_N = 36  # bits of a row's number within the number of a row made of it
+
+NUMBER_OF_SUM = f"({OF_SUMS} - r.n - ({OF_SUMS} - r.n >= {1 << _N - 1}) * {1 << _N})"
+"""SQL of the number of the sum of which a row `r` was made."""
 
 _OF_SESSIONS = f"""SELECT {_COLUMNS} FROM
     (SELECT DISTINCT file_id, session_id FROM log_sessions WHERE session_id {{chosen}}) t
@@ -93,4 +98,4 @@ def _reduced(row: Row, rest: Sequence[int]) -> Row:
 def _number(row: Row) -> int:
     """Return the number of the row that is made of a sum."""
     n: int = row[1]
-    return _OF_SUMS - (n & (1 << 36) - 1)
+    return OF_SUMS - (n & (1 << _N) - 1)

@@ -1,4 +1,4 @@
-"""Lay out what an export has sent: how much, where to, and what is missing there."""
+"""Lay out what an export has sent or written: how much, where to, and what is missing there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from sessionlog.analytics.columns import counted
 from sessionlog.export.otlp import Exported
+from sessionlog.export.parquet import ExportedParquet
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
+from sessionlog.render.numbers import size
 
 
 def render_exported(done: Exported, *, width: int) -> Iterator[Line]:  # noqa: ARG001 - lines are wrapped by the caller
@@ -31,3 +33,22 @@ def render_exported(done: Exported, *, width: int) -> Iterator[Line]:  # noqa: A
     if done.rejected:
         words = "; ".join(one_line(message, 300) for message in done.messages) or "it gave no reason"
         yield Line(f"✘ the collector rejected {counted(done.rejected, 'item')}: {words}", "failed")
+
+
+def render_parquet(done: ExportedParquet, *, width: int) -> Iterator[Line]:  # noqa: ARG001 - lines are wrapped by the caller
+    """Yield the lines."""
+    parts = [
+        counted(count, what)
+        for count, what in (
+            (done.usage, "response"), (done.tools, "tool call"), (done.sessions, "session"),
+            (done.deleted, "tombstone"),
+        )
+        if count
+    ]  # fmt: skip
+    would = "would write" if done.dry_run else "wrote"
+    yield Line.of((f"{would} {', '.join(parts) or 'nothing new'}", "title"), f" · {one_line(done.destination, 200)}")
+    if done.files:
+        in_files = f"{counted(done.files, 'file')} of {size(done.bytes)}, machine {done.machine_id}"
+        yield Line(in_files, "note")
+    if done.unchanged:
+        yield Line(f"{counted(done.unchanged, 'row')} there before", "note")

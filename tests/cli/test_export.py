@@ -1,4 +1,4 @@
-"""`sessionlog export`: what was sent in words and JSON, exit codes, and no header in any message."""
+"""`sessionlog export`: what was exported in words and JSON, exit codes, and no header in any message."""
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -73,13 +73,14 @@ def test_a_wrong_header_is_not_shown(cli, logs, receiver, header):
     assert "123456" not in ran.err
 
 
-def test_a_collector_has_to_be_named(cli, logs):
-    """With an example."""
-    assert cli("export", logs) == (
-        2,
-        "",
-        "sessionlog: give a collector: sessionlog export --otlp http://localhost:4318\n",
-    )
+def test_one_of_both_ways_has_to_be_named(cli, logs):
+    """With an example of each."""
+    for arguments in ([logs], [logs, "--parquet", "--otlp", "http://localhost:4318"]):
+        assert cli("export", *arguments) == (
+            2,
+            "",
+            "sessionlog: give one of: sessionlog export --otlp http://localhost:4318, or sessionlog export DEST --parquet\n",
+        )
     assert "'otel.json' is no endpoint" in cli("export", logs, "--otlp", "otel.json").err
 
 
@@ -92,3 +93,59 @@ def test_damage_and_nothing_are_noted(cli, logs, receiver, tmp_path):
     ran = cli("export", logs, "--otlp", receiver.url, "--model", "none")
     assert ran.out == f"sent nothing new · {receiver.url}\n"
     assert "no session in" in ran.err
+
+
+def test_parquet_files_are_written_in_few_words(cli, logs, monkeypatch, tmp_path):
+    """How much, where to, and as which machine; a second run has nothing new, and a dry run writes nothing."""
+    pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
+    monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
+    team = tmp_path / "team"
+    assert cli("export", team, "--parquet", "--dry-run").out.startswith("would write 3 responses, 3 sessions · ")
+    assert not team.exists()
+    document = cli("export", team, "--parquet", "--json").json
+    assert (document["schema"], document["usage"], document["sessions"]) == ("sessionlog.export.parquet/1", 3, 3)
+    assert (document["destination"], len(document["machine_id"])) == (str(team), 16)
+    assert cli("export", team, "--parquet") == (0, f"wrote nothing new · {team}\n6 rows there before\n", "")
+    ran = cli("export", tmp_path / "other", "--parquet", "--model", "none")
+    assert (ran.code, ran.out) == (0, f"wrote nothing new · {tmp_path}/other\n")
+    assert "no session in" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--parquet"], "--parquet needs one folder or URL"),
+        (["a", "b", "--parquet"], "--parquet needs one folder or URL"),
+        (["a", "--parquet", "--again"], "--again is not for --parquet"),
+        (["a", "--parquet", "--header", "x=y"], "--header is not for --parquet"),
+        (["a", "--parquet", "--signals", "traces"], "--signals is not for --parquet"),
+        (["a", "--parquet", "--live"], "--live is not for --parquet"),
+        (["a", "--parquet", "--no-ledger"], "--no-ledger is not for --parquet"),
+        (["--otlp", "http://localhost:1", "--redact-projects"], "--redact-projects is for --parquet"),
+    ],
+)
+def test_what_does_not_go_together_exits_2(cli, arguments, message):
+    """Before anything is read."""
+    ran = cli("export", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"sessionlog: {message}")
+
+
+def test_a_destination_that_cannot_be_written_exits_3(cli, logs, monkeypatch, tmp_path):
+    """With the system's reason; so does a ledger that is none."""
+    pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
+    monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
+    (tmp_path / "file").write_text("x")
+    ran = cli("export", tmp_path / "file", "--parquet")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == f"sessionlog: {tmp_path}/file: not a directory\n"
+    (tmp_path / "book").write_text("this is no database" * 100)
+    assert cli("export", tmp_path / "team", "--parquet", "--ledger", tmp_path / "book").code == 3
+
+
+def test_nothing_of_the_engine_is_left_on_the_screen(process, logs, tmp_path):
+    """A process of its own ends without a word on stderr."""
+    pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
+    ran = process("export", tmp_path / "team", "--parquet", SESSIONLOG_DIR=str(logs))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("wrote 3 responses")

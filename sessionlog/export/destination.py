@@ -1,0 +1,148 @@
+"""Destination: a local folder, or a place that fsspec can write to, to which whole files are written.
+
+A file is either there as a whole, or not at all: it is written under another name and renamed, or, where a store makes
+an object visible only when all of it has arrived, sent in one transaction. No message shows a password of a URL.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from sessionlog import files
+from sessionlog.errors import MissingExtra, NotExported, SessionLogError
+
+
+class Destination(Protocol):
+    """A place for files; names are relative, with `/`.
+
+    Attributes:
+        place: The folder, or the URL without a password.
+    """
+
+    place: str
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file whole, with its folders.
+
+        Raises:
+            NotExported: It cannot be written.
+        """
+
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes.
+
+        Raises:
+            NotExported: It cannot be read.
+        """
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder, sorted; none if there is no such folder.
+
+        Raises:
+            NotExported: The store cannot be reached.
+        """
+
+
+def open_destination(place: str) -> Destination:
+    """Return the destination of a path or URL.
+
+    Raises:
+        MissingExtra: A URL needs the extra `remote`, or the package of its protocol.
+        NotExported: The URL has an unknown protocol.
+    """
+    return RemoteFolder(place) if "://" in place else LocalFolder(place)
+
+
+class LocalFolder:
+    """A folder of this machine; new files and folders are the user's alone."""
+
+    def __init__(self, path: str) -> None:
+        self.place = os.path.abspath(os.path.expanduser(path))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file under a temporary name, sync and rename it."""
+        path = os.path.join(self.place, *name.split("/"))
+        with self._named():
+            files.make_directories(os.path.dirname(path))
+            files.replace_file(path, [data])
+
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes."""
+        with self._named(), files.open_log(os.path.join(self.place, *name.split("/"))) as file:
+            return file.read()
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder."""
+        return sorted(files.list_names(os.path.join(self.place, *folder.split("/"))))
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise NotExported(f"{self.place}: {files.reason_of(error)}") from error
+
+
+class RemoteFolder:
+    """A folder of any file system that fsspec knows, such as `s3://bucket/team`."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError as error:
+            raise MissingExtra("export to a URL needs: pip install 'sessionlog[remote]'") from error
+        self.place = _without_password(url)
+        with self._named():
+            self._system, self._root = _file_system(url_to_fs, url)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file in a transaction, which makes it visible when all of it is there."""
+        path = f"{self._root.rstrip('/')}/{name}"
+        with self._named():
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            with self._system.transaction, self._system.open(path, "wb") as file:
+                file.write(data)
+
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes."""
+        with self._named():
+            data: bytes = self._system.cat_file(f"{self._root.rstrip('/')}/{name}")
+            return data
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder, as the store has them now."""
+        with self._named():
+            self._system.invalidate_cache()
+            try:
+                found = self._system.ls(f"{self._root.rstrip('/')}/{folder}", detail=False)
+            except FileNotFoundError:
+                return []
+            return sorted(path.rstrip("/").rpartition("/")[2] for path in found)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except SessionLogError:
+            raise
+        except Exception as error:  # each file system has errors of its own, which share no base class
+            raise NotExported(f"{self.place}: {files.reason_of(error)}") from error
+
+
+def _file_system(url_to_fs: Any, url: str) -> tuple[Any, str]:
+    """Return fsspec's file system of a URL, and the path in it."""
+    try:
+        system, root = url_to_fs(url)
+    except ImportError as error:  # the text names the package, such as s3fs
+        raise MissingExtra(f"{_without_password(url)}: {error}") from error
+    return system, root
+
+
+def _without_password(url: str) -> str:
+    """Return a URL without its user and password, and without parameters, which may be keys."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

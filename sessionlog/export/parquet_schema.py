@@ -1,0 +1,49 @@
+"""The schema of exported parquet files: their columns, in order, with DuckDB's types.
+
+Columns are only added, never renamed or removed; a change of meaning raises `SCHEMA_VERSION` and the `v=` of paths.
+Money is in nano-dollars, time in nanoseconds since 1970 UTC, hashes are signed numbers of 64 bits. docs/parquet.md
+describes every column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sessionlog.ledger.schema import LABEL
+
+SCHEMA_VERSION = 1
+"""Stands in each file's metadata as `sessionlog_schema`, and in the manifest."""
+
+_REVISION = {
+    "machine_id": "VARCHAR", "record": "BIGINT", "revision": "INTEGER", "deleted": "BOOLEAN", "state": "BIGINT",
+}  # fmt: skip
+_SESSION = {"source": "VARCHAR", "session": "VARCHAR", "session_key": "BIGINT"}
+_LABEL = dict.fromkeys(LABEL, "VARCHAR")
+
+USAGE: Mapping[str, str] = {
+    **_REVISION, "counts": "BOOLEAN", "replaced": "BOOLEAN", **_SESSION,
+    "family": "BIGINT", "key": "BIGINT", "copy_rank": "TINYINT", "superseded_by": "VARCHAR[]",
+    "time_ns": "BIGINT", "requests": "BIGINT", "failed": "BOOLEAN",
+    "input_tokens": "BIGINT", "output_tokens": "BIGINT", "cache_read_tokens": "BIGINT", "cache_write_tokens": "BIGINT",
+    "cache_write_1h_tokens": "BIGINT", "reasoning_tokens": "BIGINT",
+    "recorded_nano_usd": "BIGINT", "estimated_nano_usd": "BIGINT", "saved_nano_usd": "BIGINT", "price_list": "VARCHAR",
+    "priced": "BOOLEAN", "latency_ms": "DOUBLE", "active_ms": "BIGINT", **_LABEL,
+}  # fmt: skip
+"""One row for each copy of a response in each log, and for each row made from a log and the wire."""
+
+SESSIONS: Mapping[str, str] = {
+    **_REVISION, **_SESSION, "parent": "VARCHAR", "start_ns": "BIGINT", "last_ns": "BIGINT", "status": "VARCHAR",
+    "project": "VARCHAR", "harness": "VARCHAR", "duration_ms": "BIGINT", "turns": "BIGINT", "counted": "BOOLEAN",
+    "absorbed": "BOOLEAN",
+}  # fmt: skip
+"""One row for each session."""
+
+TOOLS: Mapping[str, str] = {
+    **_REVISION, "counts": "BOOLEAN", **_SESSION, "key": "BIGINT", "superseded_by": "VARCHAR[]", "time_ns": "BIGINT",
+    "finished": "BOOLEAN", "failed": "BOOLEAN", "duration_ms": "DOUBLE", "output_bytes": "BIGINT",
+    "tool": "VARCHAR", "server": "VARCHAR", "agent": "VARCHAR", "project": "VARCHAR",
+}  # fmt: skip
+"""One row for each copy of a tool call in each log."""
+
+TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS, "tools": TOOLS}
+"""Table → column → type."""
