@@ -61,6 +61,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    """What is frozen would never be freed, and DuckDB names such objects at the end of the process."""
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """Hypothesis itself does not always print how a failure can be repeated."""
     if config.option.hypothesis_seed and terminalreporter.stats.get("failed"):

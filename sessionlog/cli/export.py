@@ -17,9 +17,10 @@ from sessionlog.render.notes import damage_note
 
 def export(
     *,
-    paths: list[str] | None,
+    destination: str | None,
     otlp: str | None,
     parquet: bool,
+    paths: list[str] | None,
     since: str | None,
     until: str | None,
     provider: list[str] | None,
@@ -57,13 +58,16 @@ def export(
         "source": source, "tz": tz, "now": now, "ledger": ledger, "no_ledger": no_ledger, "live": live, "jobs": jobs,
     }  # fmt: skip
     if otlp is None:
-        given = {"--header": header, "--signals": signals, "--content": content, "--again": again}
-        _check_parquet(paths, {**given, "--no-ledger": no_ledger, "--live": live})
+        given = {"--path": paths, "--header": header, "--signals": signals, "--content": content, "--again": again}
+        _check_parquet({**given, "--no-ledger": no_ledger, "--live": live})
+        if not destination:
+            fail("--parquet needs a folder or URL to write to: sessionlog export ~/team --parquet")
         _to_parquet(
-            r.ReportArguments(settings), (paths or [""])[0], redact_projects=redact_projects, dry_run=dry_run,
-            as_json=as_json,
-        )  # fmt: skip
+            r.ReportArguments(settings), destination, redact_projects=redact_projects, dry_run=dry_run, as_json=as_json
+        )
         return
+    if destination is not None:
+        fail(f"{destination}: a destination is for --parquet; with --otlp, choose logs with --path")
     if redact_projects:
         fail("--redact-projects is for --parquet: spans have the folder that the agent worked in")
     _to_collector(
@@ -73,10 +77,8 @@ def export(
     )  # fmt: skip
 
 
-def _check_parquet(paths: Sequence[str] | None, given: Mapping[str, object]) -> None:
-    """Fail if there is not one destination, or an option that an export to parquet does not have."""
-    if len(paths or ()) != 1:
-        fail("--parquet needs one folder or URL to write to: sessionlog export ~/team --parquet")
+def _check_parquet(given: Mapping[str, object]) -> None:
+    """Fail for an option that an export to parquet does not have."""
     for name, value in given.items():
         if value:
             fail(f"{name} is not for --parquet, which writes names and numbers of the ledger's file")

@@ -276,12 +276,13 @@ SQL = (
 )  # fmt: skip
 
 EXPORT = (
-    Option(
-        "", "paths", "texts", "Logs, or folders of logs; with --parquet the folder or URL to write to.", "PATH|DEST",
-        default_help="every agent's logs found",
-    ),
+    Option("", "destination", "text", "With --parquet, the folder or URL to write to.", "DEST"),
     Option("--otlp", "otlp", "text", "A collector of OTLP over HTTP: http://localhost:4318.", "ENDPOINT"),
     Option("--parquet", "parquet", "flag", "Write the ledger as parquet files to DEST, for one total of machines."),
+    Option(
+        "--path", "paths", "texts", "With --otlp, only these logs, or folders of logs; may be repeated.", "PATH",
+        default_help="every agent's logs found",
+    ),
     *_TIME, *_FILTERS,
     Option("--header", "header", "texts", "A header for the collector; may be repeated.", "NAME=VALUE"),
     Option("--signals", "signals", "text", "What is sent to it: traces, metrics, or both (the default).", "NAMES"),

@@ -15,18 +15,18 @@ def receiver():
 
 def test_the_words_are_short(cli, logs, receiver):
     """What was sent and where to; a second run has nothing new."""
-    ran = cli("export", logs, "--otlp", receiver.url)
+    ran = cli("export", "--path", logs, "--otlp", receiver.url)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == f"sent 3 requests, 3 sessions, 9 points · {receiver.url}\n"
-    assert cli("export", logs, "--otlp", receiver.url).out == (
+    assert cli("export", "--path", logs, "--otlp", receiver.url).out == (
         f"sent nothing new · {receiver.url}\n3 items sent before (--again sends them again)\n"
     )
-    assert cli("export", logs, "--otlp", receiver.url, "--dry-run", "--again").out.startswith("would send 3 requests")
+    assert cli("export", "--path", logs, "--otlp", receiver.url, "--dry-run", "--again").out.startswith("would send 3 requests")
 
 
 def test_the_document_has_a_schema(cli, logs, receiver):
     """Every number of what was sent."""
-    document = cli("export", logs, "--otlp", receiver.url, "--signals", "traces", "--json").json
+    document = cli("export", "--path", logs, "--otlp", receiver.url, "--signals", "traces", "--json").json
     assert document == {
         "schema": "sessionlog.export/1", "endpoint": receiver.url, "dry_run": False, "requests": 3, "tool_calls": 0,
         "sessions": 3, "points": 0, "events": 0, "without_log": 0, "unchanged": 0, "without_time": 0, "rejected": 0, "messages": [], "notes": [],
@@ -49,7 +49,7 @@ def test_what_was_rejected_exits_1(cli, logs, receiver):
     answer = ExportTraceServiceResponse()
     answer.partial_success.rejected_spans, answer.partial_success.error_message = 1, "too \x1b[31mold"
     receiver.answers.append((200, {}, answer.SerializeToString()))
-    ran = cli("export", logs, "--otlp", receiver.url)
+    ran = cli("export", "--path", logs, "--otlp", receiver.url)
     assert ran.code == 1
     assert "✘ the collector rejected 1 item: too" in ran.out
     assert "\x1b" not in ran.out
@@ -58,7 +58,7 @@ def test_what_was_rejected_exits_1(cli, logs, receiver):
 def test_a_refusal_exits_3(cli, logs, receiver):
     """One sentence, and nothing of the exporters' own log."""
     receiver.answers.append((403, {"content-type": "text/plain"}, b"not you, tok-123456"))
-    ran = cli("export", logs, "--otlp", receiver.url, "--header", "x-key=tok-123456")
+    ran = cli("export", "--path", logs, "--otlp", receiver.url, "--header", "x-key=tok-123456")
     assert ran == (3, "", f"sessionlog: {receiver.url} answered 403 to spans: not you, [header]\n")
 
 
@@ -67,7 +67,7 @@ def test_a_refusal_exits_3(cli, logs, receiver):
 )
 def test_a_wrong_header_is_not_shown(cli, logs, receiver, header):
     """It may be a secret."""
-    ran = cli("export", logs, "--otlp", receiver.url, "--header", "x-a=b", "--header", header)
+    ran = cli("export", "--path", logs, "--otlp", receiver.url, "--header", "x-a=b", "--header", header)
     assert (ran.code, ran.out) == (2, "")
     assert "--header 2 is not NAME=VALUE" in ran.err
     assert "123456" not in ran.err
@@ -75,22 +75,22 @@ def test_a_wrong_header_is_not_shown(cli, logs, receiver, header):
 
 def test_one_of_both_ways_has_to_be_named(cli, logs):
     """With an example of each."""
-    for arguments in ([logs], [logs, "--parquet", "--otlp", "http://localhost:4318"]):
+    for arguments in (["team"], ["team", "--parquet", "--otlp", "http://localhost:4318"]):
         assert cli("export", *arguments) == (
             2,
             "",
             "sessionlog: give one of: sessionlog export --otlp http://localhost:4318, or sessionlog export DEST --parquet\n",
         )
-    assert "'otel.json' is no endpoint" in cli("export", logs, "--otlp", "otel.json").err
+    assert "'otel.json' is no endpoint" in cli("export", "--path", logs, "--otlp", "otel.json").err
 
 
 def test_damage_and_nothing_are_noted(cli, logs, receiver, tmp_path):
     """On stderr; damage is named by file and line, and an empty export by where logs were looked for."""
     (logs / "torn.jsonl").write_text('{"session_id":"t","seq":0,"type":"session.start"}\nnot json\n')
-    ran = cli("export", logs, "--otlp", receiver.url)
+    ran = cli("export", "--path", logs, "--otlp", receiver.url)
     assert (ran.code, ran.out.split(",")[0]) == (0, "sent 3 requests")
     assert "damaged piece skipped (torn.jsonl:2" in ran.err
-    ran = cli("export", logs, "--otlp", receiver.url, "--model", "none")
+    ran = cli("export", "--path", logs, "--otlp", receiver.url, "--model", "none")
     assert ran.out == f"sent nothing new · {receiver.url}\n"
     assert "no session in" in ran.err
 
@@ -114,8 +114,9 @@ def test_parquet_files_are_written_in_few_words(cli, logs, monkeypatch, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--parquet"], "--parquet needs one folder or URL"),
-        (["a", "b", "--parquet"], "--parquet needs one folder or URL"),
+        (["--parquet"], "--parquet needs a folder or URL"),
+        (["a", "--otlp", "http://localhost:1"], "a: a destination is for --parquet; with --otlp, choose logs with --path"),
+        (["a", "--parquet", "--path", "b"], "--path is not for --parquet"),
         (["a", "--parquet", "--again"], "--again is not for --parquet"),
         (["a", "--parquet", "--header", "x=y"], "--header is not for --parquet"),
         (["a", "--parquet", "--signals", "traces"], "--signals is not for --parquet"),

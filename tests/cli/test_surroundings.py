@@ -58,7 +58,10 @@ def test_another_config_file_by_environment(cli, config, monkeypatch, tmp_path, 
     ("text", "says"),
     [
         ("hello", "not TOML"),
-        ("colour = 1", "unknown key 'colour'; known are budgets, currency, guard, ledger, prices, session_dir, timezone"),
+        (
+            "colour = 1",
+            "unknown key 'colour'; known are budgets, currency, guard, ledger, prices, session_dir, timezone",
+        ),
         ("session_dir = 3", "session_dir must be a string"),
         ("timezone = 3", "timezone must be a string"),
         ("prices = 3", "prices must be a table"),

@@ -229,7 +229,7 @@ def test_a_kill_between_sending_and_the_position_repeats_the_same_ids(receiver, 
     """SIGKILL after the collector has accepted a batch and before the answer: at least once, and recognisable."""
     code = "import sys; from sessionlog.cli import main; main(sys.argv[1:])"
     env = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": ":".join(sys.path)}
-    command = [sys.executable, "-c", code, "export", str(log.parent), "--otlp", receiver.url]
+    command = [sys.executable, "-c", code, "export", "--path", str(log.parent), "--otlp", receiver.url]
     running = []
 
     def kill(received):
@@ -478,7 +478,7 @@ class Absent:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Absent())
 from sessionlog.cli import main
-sys.exit(main(["export", "--otlp", "http://127.0.0.1:1", sys.argv[1]]))
+sys.exit(main(["export", "--otlp", "http://127.0.0.1:1", "--path", sys.argv[1]]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True, check=False

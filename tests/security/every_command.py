@@ -9,7 +9,9 @@ from tests.security.commands import NOW, STORY, run
 from tests.sources.homes import LONG_AGO, all_cases, build_home
 
 AGENTS = ("claude-code", "codex", "opencode", "gemini", "kimi", "llm", "pi", "otel")
-OTHERS = frozenset({"chat", "guard", "mcp", "run", "export"})  # they wait for input, start another program, or need a server
+OTHERS = frozenset(
+    {"chat", "guard", "mcp", "run", "export"}
+)  # they wait for input, start another program, or need a server
 
 
 def build_logs(folder, monkeypatch):
