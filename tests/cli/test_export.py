@@ -21,7 +21,9 @@ def test_the_words_are_short(cli, logs, receiver):
     assert cli("export", "--path", logs, "--otlp", receiver.url).out == (
         f"sent nothing new · {receiver.url}\n3 items sent before (--again sends them again)\n"
     )
-    assert cli("export", "--path", logs, "--otlp", receiver.url, "--dry-run", "--again").out.startswith("would send 3 requests")
+    assert cli("export", "--path", logs, "--otlp", receiver.url, "--dry-run", "--again").out.startswith(
+        "would send 3 requests"
+    )
 
 
 def test_the_document_has_a_schema(cli, logs, receiver):
@@ -115,7 +117,10 @@ def test_parquet_files_are_written_in_few_words(cli, logs, monkeypatch, tmp_path
     ("arguments", "message"),
     [
         (["--parquet"], "--parquet needs a folder or URL"),
-        (["a", "--otlp", "http://localhost:1"], "a: a destination is for --parquet; with --otlp, choose logs with --path"),
+        (
+            ["a", "--otlp", "http://localhost:1"],
+            "a: a destination is for --parquet; with --otlp, choose logs with --path",
+        ),
         (["a", "--parquet", "--path", "b"], "--path is not for --parquet"),
         (["a", "--parquet", "--again"], "--again is not for --parquet"),
         (["a", "--parquet", "--header", "x=y"], "--header is not for --parquet"),

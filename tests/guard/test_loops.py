@@ -1,13 +1,14 @@
 """Loops: which calls in a row are the same, as the logs of the agents have them."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from sessionlog.guard.hook import AGENTS, parse_hook
 from sessionlog.guard.loops import Call, canonical, count_repeats, find_repeats
 from sessionlog.render.guard import Sentences
-from tests.guard.agent_logs import LOGS, NOW, ClaudeCode, Codex
+from tests.guard.agent_logs import LOGS, ClaudeCode, Codex
 
 
 def calls(text):
@@ -112,7 +113,7 @@ def test_a_denied_call_does_not_end_a_loop(tmp_path):
     log = Codex(tmp_path)
     for _ in range(4):
         log.finished()
-    words = Sentences(config_path="/c", home="/", tz="UTC", now=NOW).repeated("Bash", "ls src", 5)
+    words = Sentences(config_path="/c", home="/", tz="UTC", now=datetime.now(UTC)).repeated("Bash", "ls src", 5)
     found = []
     for _ in range(3):
         found.append(repeats(log, log.request()))
