@@ -27,13 +27,17 @@ if TYPE_CHECKING:
 
 _TAIL = 1 << 16
 _LOGGED_SECONDS, _BUSY_SECONDS, _PAUSE = 0.25, 1.0, 0.005
+_RETURNED_SECONDS = 0.3
 
 
 def wait_for_call(hook: Hook) -> None:
     """Wait until the log has the call that the hook is asked about: Claude Code writes it up to 100 ms later.
 
     With the call the log has the usage of the response that makes it. A log that never gets it is waited for 250 ms.
+    After a sub-agent has returned, nothing in the hook names its last response: that is given 300 ms.
     """
+    if hook.moment == "result":
+        sleep(_RETURNED_SECONDS)
     if not (hook.call_id and hook.call_log):
         return
     wanted, until = hook.call_id.encode("utf-8", "replace"), monotonic() + _LOGGED_SECONDS
