@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Self
 
 from sessionlog import files
+from sessionlog.errors import InvalidHistory
 from sessionlog.integrations.http import RecordingTransport, library_of
 from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
@@ -84,7 +85,10 @@ class Recorder:
         """
         self.log.end()
         self.log.close()
-        ReplayModel(self.log.path)
+        try:
+            ReplayModel(self.log.path)
+        except InvalidHistory as error:
+            raise InvalidHistory(str(error).replace(str(self.log.path), self.path)) from error
         files.make_directories(os.path.dirname(self.path))
         with files.open_log(self.log.path) as log:
             files.replace_file(self.path, iter(lambda: log.read(_PIECE), b""))
