@@ -172,9 +172,11 @@ _UNREADABLE = f"SELECT path FROM files WHERE missing = {UNREADABLE}"  # noqa: S6
 def compare_derived(book: Book) -> list[Difference]:
     """Recompute all derived rows in the ledger, and return each that was not as it should be.
 
-    What was there before is kept in temporary tables, which SQLite writes to a file where they are large.
+    What was there before is kept in temporary tables, which SQLite writes to a file where they are large. Costs are
+    compared only if the ledger was priced with the book's prices.
     """
     connection = book.connection
+    has_other_prices = book.meta("prices") not in {None, book.prices.fingerprint}
     for kind, _, sql in _DERIVED:
         connection.execute(f"CREATE TEMP TABLE before_{kind} AS {sql}")
     book.reconcile_all()
@@ -191,6 +193,7 @@ def compare_derived(book: Book) -> list[Difference]:
         for kind, key, old, new in found
         for source, session in [names.get(key[0], ("", f"number {key[0]}"))]
         for column, ours, theirs in _changed_columns(old, new)
+        if not (has_other_prices and column in _OF_PRICES)
     ]
 
 
@@ -222,6 +225,9 @@ def _comparable(column: str, value: Any) -> Any:
         return "".join(sorted(value))
     return round(value, 3) if column == "generation_ms" and isinstance(value, float) else value
 
+
+_OF_PRICES = {"cost_nano", "estimate_nano", "saved_nano", "unknown", "unpriced", "label_id"}
+"""Columns that depend on prices; the label, too, of a row that is made of what passed on the wire."""
 
 _GONE = "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)"
 _DERIVED = (

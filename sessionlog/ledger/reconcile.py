@@ -29,6 +29,7 @@ from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RES
 from sessionlog.ledger.sessions import session_row
 from sessionlog.ledger.statements import choose, write
 from sessionlog.ledger.wire import match_all, match_near
+from sessionlog.pricing.book import PriceBook
 
 _BATCH = 2048  # rows that are in memory at once
 _INSERT_SESSION = insert("all_sessions", SESSION)
@@ -60,7 +61,7 @@ class Touched(Struct, kw_only=True):
     has_moved: bool = False
 
 
-def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
+def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched, prices: PriceBook) -> None:
     """Update sessions, copies and totals in the caller's transaction."""
     for index in COPY_INDEXES:
         connection.execute(index)
@@ -78,9 +79,9 @@ def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched
     moved = _reconcile_responses(connection, ids, names, touched, known, elsewhere)
     _reconcile_calls(connection, names, touched, known, elsewhere)
     if touched.whole:
-        match_all(connection, ids, names)
+        match_all(connection, ids, names, prices)
     else:
-        moved |= match_near(connection, ids, names, touched.sessions | moved)
+        moved |= match_near(connection, ids, names, prices, touched.sessions | moved)
     fill_totals(connection, None if touched.whole else touched.sessions | moved)
     for index in INDEXES:
         connection.execute(index)

@@ -5,10 +5,11 @@ its requests is paired with a row of that log (see `pairing`), and a row made fr
 
 - Session, names, time and tokens are the log's, the latency is the wire's. Where the tokens differ, the better quality
   wins (exact, partial, estimated), then the greatest output, then the greatest total, as for copies; the log's if all
-  are equal. The cost goes with the tokens.
+  are equal. A cost that was recorded goes with the tokens; an estimate is at the prices of the log's names.
 - A request that is only on the wire, in a session of which others are paired, belongs to the session of the pair
-  nearest in time, with that one's project, branch, version and agent. So nothing is left of the wire's session, which
-  is `absorbed`. Without any pair it stays a session of its own, unless a log has just the sum of its requests.
+  nearest in time, with that one's project, branch, version and agent. Its provider is that of the nearest pair with its
+  model, because behind a gateway the wire knows a host alone. So nothing is left of the wire's session, which is
+  `absorbed`. Without any pair it stays a session of its own, unless a log has just the sum of its requests.
 - What a log only sums up is reduced by what is only on the wire in its session (see `wire_sums`).
 
 Pairs depend only on the rows of sessions near each other in time. After a change the wire's sessions near the changed
@@ -24,14 +25,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sessionlog.events.names import UNKNOWN
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.hashes import hash_name
 from sessionlog.ledger.copies import Names, Winner, label_of
+from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
 from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import LABEL, MADE, RESPONSE, insert
 from sessionlog.ledger.statements import choose, write
 from sessionlog.ledger.wire_sums import reduce_sums, response_rows
+from sessionlog.pricing.book import PriceBook
 
 _AT = {name: index for index, name in enumerate(RESPONSE)}
 _INSERT = insert("responses", RESPONSE)
@@ -44,6 +48,9 @@ _WITH_TOKENS = (
     *_TOKENS, "cache_write_1h", "reasoning", "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced",
 )  # fmt: skip
 """What comes from the row whose tokens count."""
+_USAGE = (*_TOKENS, "cache_write_1h", "reasoning")
+_COSTS = ("cost_nano", "estimate_nano", "saved_nano")
+_OF_PRICES = ("provider", "model", "response_model", "speed", "service_tier")
 _QUALITIES = ("estimated", "partial", "exact")
 _LAST_NS = 2**63 - 1  # of the times that the ledger can hold
 _N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
@@ -55,22 +62,24 @@ _Cluster = dict[int, _Span]
 """Sessions on the wire near each other, with their spans."""
 
 
-def match_all(connection: sqlite3.Connection, ids: InternedIds, names: Names) -> None:
+def match_all(connection: sqlite3.Connection, ids: InternedIds, names: Names, prices: PriceBook) -> None:
     """Pair all sessions on the wire; `counts` has been reset to `chosen`."""
     if _has_any(connection):
         connection.execute("DELETE FROM wire_matches")
         connection.execute("DELETE FROM responses WHERE n <= ?", (MADE,))
-        counting = _match(connection, ids, names, _clusters(connection))
+        counting = _match(connection, names, _Namer(ids, names, prices), _clusters(connection))
         reduce_sums(connection, names, counting)
 
 
-def match_near(connection: sqlite3.Connection, ids: InternedIds, names: Names, changed: Iterable[int]) -> set[int]:
+def match_near(
+    connection: sqlite3.Connection, ids: InternedIds, names: Names, prices: PriceBook, changed: Iterable[int]
+) -> set[int]:
     """Pair again what the changed sessions may affect; return the sessions whose totals may change."""
     if not _has_any(connection):
         return set()
     stale, clusters = _affected(connection, set(changed))
     before = _undo(connection, stale)
-    counting = _match(connection, ids, names, clusters)
+    counting = _match(connection, names, _Namer(ids, names, prices), clusters)
     reduce_sums(connection, names, before | counting)
     return before | stale | counting
 
@@ -140,12 +149,12 @@ def _undo(connection: sqlite3.Connection, stale: Iterable[int]) -> set[int]:
     return {match[6] for match in matches}
 
 
-def _match(connection: sqlite3.Connection, ids: InternedIds, names: Names, clusters: Iterable[_Cluster]) -> set[int]:
+def _match(connection: sqlite3.Connection, names: Names, namer: _Namer, clusters: Iterable[_Cluster]) -> set[int]:
     """Pair the requests of these sessions on the wire; return the sessions in which they count."""
-    return set().union(*(_match_cluster(connection, ids, names, cluster) for cluster in clusters))
+    return set().union(*(_match_cluster(connection, names, namer, cluster) for cluster in clusters))
 
 
-def _match_cluster(connection: sqlite3.Connection, ids: InternedIds, names: Names, wires: _Cluster) -> set[int]:
+def _match_cluster(connection: sqlite3.Connection, names: Names, namer: _Namer, wires: _Cluster) -> set[int]:
     on_wire = _requests_on_wire(connection, names, wires)
     logged = _requests_in_logs(connection, names, wires)
     summed = [call for call in logged if call.row[_AT["summed"]]]
@@ -153,14 +162,16 @@ def _match_cluster(connection: sqlite3.Connection, ids: InternedIds, names: Name
         (call for call in on_wire if call.row[_AT["requests"]] and _is_inside(call, wires)),
         (call for call in logged if not call.row[_AT["summed"]]),
     )
-    made = [_made_of(pair, ids, names) for pair in pairs]
+    made = [_made_of(pair, namer) for pair in pairs]
     matches = [_match_row(pair.wire, pair.log, row, pair.matched_by) for pair, row in zip(pairs, made, strict=True)]
     homes = _homes(on_wire, pairs, summed, wires)
+    of_models = _by_model(homes)
     paired = {id(pair.wire) for pair in pairs}
     for call in on_wire:
         others = homes.get(call.row[_AT["session_id"]])
         if others and id(call) not in paired:
-            made.append(_adopted(call, _nearest(others, call).log, ids, names))
+            same_model = of_models.get((call.row[_AT["session_id"]], call.names[1]), others)
+            made.append(_adopted(call, _nearest(others, call).log, _nearest(same_model, call).log, namer))
             matches.append(_match_row(call, None, made[-1], ""))
     write(connection, _INSERT, made)
     write(connection, _INSERT_MATCH, matches)
@@ -197,6 +208,15 @@ def _homes(
                 homes[session] = [Pair(calls[0], free.pop(number), "")]
                 break
     return homes
+
+
+def _by_model(homes: Mapping[int, Iterable[Pair]]) -> dict[tuple[int, str], list[Pair]]:
+    """Return (session on the wire, model asked for) → its pairs, in the order of their times."""
+    found: dict[tuple[int, str], list[Pair]] = {}
+    for session, pairs in homes.items():
+        for pair in pairs:
+            found.setdefault((session, pair.wire.names[1]), []).append(pair)
+    return found
 
 
 def _nearest(pairs: Sequence[Pair], call: Call) -> Pair:
@@ -274,17 +294,18 @@ def _made(row: Row, wire: Call, changes: Mapping[str, Any]) -> Row:
     return tuple(made)
 
 
-def _made_of(pair: Pair, ids: InternedIds, names: Names) -> Row:
+def _made_of(pair: Pair, namer: _Namer) -> Row:
     """The row made of a pair."""
     wire, log = pair.wire.row, pair.log.row
-    changes = {}
+    changes: dict[str, Any] = {}
     if wire[_AT["latency_ms"]] is not None:
         changes = {name: wire[_AT[name]] for name in ("latency_ms", "latency_bucket")}
-    if _weight(wire, names) > _weight(log, names):
-        label = list(names.label(log[_AT["label_id"]]))
-        at = LABEL.index("quality")
-        label[at] = names.label(wire[_AT["label_id"]])[at]
-        changes |= {name: wire[_AT[name]] for name in _WITH_TOKENS} | {"label_id": ids.label_id(tuple(label))}
+    if _weight(wire, namer.names) > _weight(log, namer.names):
+        changes |= {name: wire[_AT[name]] for name in _WITH_TOKENS}
+        on_wire, logged = namer.label(wire), namer.label(log)
+        own = logged | {"quality": on_wire["quality"]}
+        made = _made(log, pair.wire, changes)
+        changes |= namer.name(made, own, own | {name: on_wire[name] for name in _OF_PRICES})
     return _made(log, pair.wire, changes)
 
 
@@ -295,8 +316,60 @@ def _weight(row: Row, names: Names) -> tuple[int, int, int]:
     return _QUALITIES.index(quality) if quality in _QUALITIES else -1, tokens[-1], sum(tokens)
 
 
-def _adopted(call: Call, nearest: Call, ids: InternedIds, names: Names) -> Row:
-    """The row of a request that is only on the wire, in the session of a pair."""
-    label = ids.label_id(label_of(Winner(call.row, nearest.row), names))
+def _adopted(call: Call, nearest: Call, same_model: Call, namer: _Namer) -> Row:
+    """The row of a request that is only on the wire: in the session of a pair, from the provider of a pair.
+
+    Args:
+        call: The request.
+        nearest: The row in a log of the nearest pair.
+        same_model: That of the nearest pair with its model; `nearest` if there is none.
+        namer: Names and prices the row.
+    """
+    own = dict(zip(LABEL, label_of(Winner(call.row, nearest.row), namer.names), strict=True))
+    provider = namer.label(same_model.row)["provider"]
     place = {name: nearest.row[_AT[name]] for name in ("file_id", "session_id")}
-    return _made(call.row, call, place | {"label_id": label, "active_ms": 0, "response_id": None})
+    changes = namer.name(call.row, own if provider == UNKNOWN else own | {"provider": provider}, own)
+    return _made(call.row, call, place | changes | {"active_ms": 0, "response_id": None})
+
+
+class _Namer:
+    """Labels of rows that are made, and their costs at the prices of these labels.
+
+    Attributes:
+        names: Look-ups of ids in rows.
+    """
+
+    def __init__(self, ids: InternedIds, names: Names, prices: PriceBook) -> None:
+        self.names = names
+        self._ids = ids
+        self._priced = PricedLabels(prices)
+
+    def label(self, row: Row) -> dict[str, Any]:
+        """Return the names of a row's label."""
+        return dict(zip(LABEL, self.names.label(row[_AT["label_id"]]), strict=True))
+
+    def name(self, row: Row, label: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+        """Return label and costs for a row: of the first of two labels at which its cost is known, else of the first.
+
+        Behind a gateway the provider's name on the wire is that of a host, which has no prices; where an agent asks
+        several providers, the log's nearest may be another one than that of the request.
+        """
+        changes = self._at(row, label)
+        if changes["cost_nano"] is None and changes["estimate_nano"] is None and other != label:
+            others = self._at(row, other)
+            if others["cost_nano"] is not None or others["estimate_nano"] is not None:
+                return others
+        return changes
+
+    def _at(self, row: Row, label: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a label's number, and what a row costs at its prices."""
+        names = tuple(label[name] for name in LABEL)
+        usage = TokenUsage(**{name: row[_AT[name]] for name in _USAGE})
+        recorded, requests, failed, priced = (
+            row[_AT[name]] for name in ("recorded_nano", "requests", "failed", "priced")
+        )
+        costs = self._priced.cost(
+            self._priced.number(names), usage, row[_AT["time_ns"]], recorded, requests, failed=bool(failed),
+            priced=bool(priced),
+        )  # fmt: skip
+        return {"label_id": self._ids.label_id(names)} | dict(zip(_COSTS, costs, strict=True))

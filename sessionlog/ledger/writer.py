@@ -177,7 +177,7 @@ class Writer:
 
     def reconcile(self) -> None:
         """Update what was touched: sessions, which copies count, totals."""
-        reconcile(self._connection, self._ids, self._touched)
+        reconcile(self._connection, self._ids, self._touched, self._prices)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:

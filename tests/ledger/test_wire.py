@@ -10,6 +10,9 @@ from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.schema import GONE, SESSION
 from sessionlog.ledger.store import open_ledger
+from sessionlog.pricing.book import PriceBook
+from sessionlog.pricing.own_prices import parse_own_prices
+from sessionlog.pricing.price_list import load_price_list
 from sessionlog.sources.record import ToolUse
 from tests.ledger.entries import NOON, PRICES, SECOND, book_of, record, scan_of, session
 from tests.ledger.little_home import LittleHome
@@ -142,6 +145,53 @@ def test_where_the_tokens_differ_the_better_record_has_them(logged, wired, token
     [row] = counted(on_wire("w", at(9, response_id="a", **wired)), in_log("s", at(9, response_id="a", **logged)))
     assert (row[1], row[4:6], row[9]) == ("s", tokens, "exact")
     assert row[11] == 1000 * tokens[0] + 4000 * tokens[1]  # the cost of these tokens, in nano-dollars
+
+
+PROVIDERS = """SELECT l.provider, l.model, r.input, r.estimate_nano FROM records r JOIN labels l ON l.id = r.label_id
+    ORDER BY r.time_ns"""
+
+
+def test_the_provider_behind_a_gateway_is_the_logs():
+    """A host has no prices: a title and a failure get the provider of the nearest pair, and its prices."""
+    title = at(2, input=3, output=1, model="little", provider="127.0.0.1")
+    failure = at(12, input=0, output=0, failed=True, provider="127.0.0.1")
+    wire = on_wire("w", title, at(9, response_id="a", output=7, provider="127.0.0.1"), failure)
+    log = in_log("s", at(9, response_id="a"))
+    assert len(counted(wire, log)) == 3
+    assert book_of(wire, log).query(PROVIDERS, {}) == [
+        ("acme", "little", 3, 7000), ("acme", "m", 10, 38_000), ("acme", "m", 0, 0),
+    ]  # fmt: skip
+
+
+def test_of_two_providers_it_is_that_of_the_same_model():
+    """Although a pair with another model is nearer."""
+    pairs = [at(5, response_id="a", provider="acme"), at(19, response_id="b", model="served-name", provider="shop")]
+    one = at(20, input=3, output=1, provider="gateway.corp")
+    wire, log = on_wire("w", *pairs, one), in_log("s", *pairs)
+    assert len(counted(wire, log)) == 3
+    assert book_of(wire, log).query(PROVIDERS, {})[-1] == ("acme", "m", 3, 7000)
+
+
+def test_a_provider_that_alone_has_the_price_is_kept():
+    """An agent may ask several providers, and one that its log does not name."""
+    other = at(2, model="served-name", provider="shop", input=1, output=0)
+    wire, log = on_wire("w", other, at(9, provider="other")), in_log("s", at(9, provider="unlisted"))
+    assert len(counted(wire, log)) == 2
+    assert book_of(wire, log).query(PROVIDERS, {})[0] == ("shop", "served-name", 1, 2000)
+
+
+def test_new_prices_reach_the_rows_that_are_made():
+    """Both of a pair and of a request that is only on the wire, at the provider's of the log."""
+    wire = on_wire("w", at(2, input=3, output=1, provider="host"), at(9, response_id="a", output=7, provider="host"))
+    book = book_of(wire, in_log("s", at(9, response_id="a")))
+    book.reprice(PRICES)
+    other = PriceBook(load_price_list(), parse_own_prices({"acme/*": {"input": 2, "output": 8}}))
+    before = [row[3] for row in book.query(PROVIDERS, {})]
+    book.prices = other
+    assert compare_derived(book.copy()) == []
+    book.reprice(other)
+    assert [row[3] for row in book.query(PROVIDERS, {})] == [2 * cost for cost in before] == [14_000, 76_000]
+    assert compare_derived(book.copy()) == []
 
 
 def test_two_requests_with_two_ids_are_never_one():
@@ -278,6 +328,7 @@ RECORDS = st.fixed_dictionaries(
         "output": st.sampled_from([1, 2]),
         "response_id": st.sampled_from(["", "", "a", "b"]),
         "model": st.sampled_from(["m", "n"]),
+        "provider": st.sampled_from(["acme", "acme", "shop", "127.0.0.1"]),
         "latency_ms": st.sampled_from([None, 5.0, 2500.0]),
         "failed": st.booleans(),
         "summed": st.sampled_from([False, False, False, True]),
