@@ -27,7 +27,7 @@ from sessionlog.proxy.upstream import OUTER_PROXY, Upstream, parse_upstream
 LAST_SECONDS = 5.0
 """How long answers are read that are under way when the command has ended."""
 NOTE_SECONDS = 0.5
-"""After how much of that a note says what the user waits for."""
+"""After how much of that a note names what the user waits for."""
 
 _CANCELLING = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGPIPE")}
 """Signals by which someone stops a program; others, such as SIGSEGV, are its own failures."""
