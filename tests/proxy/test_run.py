@@ -214,6 +214,18 @@ def test_p01_a_full_disk_does_not_stop_the_command(surroundings, provider, tmp_p
     assert "event not recorded" in ended.notices[0]
 
 
+def test_a_log_that_cannot_be_written_is_one_sentence(started, tmp_path):
+    """With the place, the cause and the next step; a log that is not there is not replayed."""
+    (tmp_path / "file").write_text("")
+    process = started("--dir", str(tmp_path / "file"), "--", script=f"{CLIENT}\nask('x')")
+    text = process.communicate()[1].decode()
+    [line] = [line for line in text.splitlines() if str(tmp_path / "file") in line]
+    assert line.startswith(f"sessionlog: nothing was recorded: {tmp_path}/file/")
+    assert line.endswith(".jsonl cannot be written (ENOTDIR); --dir FOLDER records elsewhere")
+    assert "replay" not in text
+    assert process.returncode == 0
+
+
 def test_an_answer_under_way_at_the_end_is_read(surroundings, provider, tmp_path):
     """The command has left; the usage still comes."""
 
