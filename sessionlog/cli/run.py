@@ -58,9 +58,13 @@ def _parse_upstream(text: str) -> tuple[str, str]:
 
 def _summary(ended: Run) -> Iterator[str]:
     """Yield what was recorded, and what was not."""
-    yield from (text.removeprefix("sessionlog: ") for text in ended.notices)
     if ended.refused:
         yield f"{ended.refused} WebSocket connections were refused: only HTTP is recorded"
+    if not ended.health.written:
+        causes = ", ".join(sorted(ended.health.dropped_by))
+        yield f"nothing was recorded: {ended.path} cannot be written ({causes}); --dir FOLDER records elsewhere"
+        return
+    yield from (text.removeprefix("sessionlog: ") for text in ended.notices)
     if not ended.health.ok:
         causes = ", ".join(sorted(ended.health.dropped_by))
         yield f"{ended.health.dropped} of {ended.health.emitted} events were not recorded ({causes}): {ended.path}"

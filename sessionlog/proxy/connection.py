@@ -23,6 +23,9 @@ from sessionlog.proxy.upstream import Connector, Upstream
 DRAIN_BYTES = 8 << 20
 """Bytes of an answer that are read after its client has gone, for the usage at its end."""
 
+FIRST_REQUEST_SECONDS = 10.0
+"""How long a client may take for the head of its first request, which has the secret."""
+
 _BODILESS = (204, 304)
 _LINGER_SECONDS = 1.0
 _LINGER_BYTES = 64 << 20
@@ -49,6 +52,8 @@ class Connection:
         self._servers: dict[Upstream, HTTPConnection] = {}
         self._busy: socket.socket | None = None  # the server's, while a request is under way
         self._is_recorded = False
+        self._opened_at = monotonic()
+        self._is_authenticated = False
         self._left_at: float | None = None
         self._is_last = False
 
@@ -63,6 +68,11 @@ class Connection:
             finally:
                 for server in self._servers.values():
                     server.close()
+
+    @property
+    def unauthenticated_seconds(self) -> float | None:
+        """How long the client is connected without having sent the secret; None once it has, or has been cut off."""
+        return None if self._is_authenticated or self._left_at is not None else monotonic() - self._opened_at
 
     def finish(self) -> None:
         """Serve no more requests than the one that is under way. From any thread."""
@@ -85,8 +95,11 @@ class Connection:
     def watch(self, drain_seconds: float) -> None:
         """Break off an answer so many seconds after its client has gone; at once if it is not recorded.
 
-        A client that only ended its own side counts as gone as well: those of models never do.
+        A client that only ended its own side counts as gone as well: those of models never do. One that does not send
+        the secret in time is cut off.
         """
+        if (self.unauthenticated_seconds or 0.0) > FIRST_REQUEST_SECONDS:
+            self.abort()
         if self._busy is None:
             return
         if self._left_at is None and _peek(self._client) == b"":
@@ -103,6 +116,7 @@ class Connection:
         found = self._find(head.target)
         if found is None:
             raise RequestRefused(404, "there is no such route")
+        self._is_authenticated = True
         if "websocket" in head.tokens("upgrade"):
             self._recording.refused.append(head.method)
             raise RequestRefused(426, "only HTTP/1.1 is recorded: use it without WebSocket")

@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from threading import Timer
 from typing import Any
 
 from sessionlog import files
@@ -25,6 +26,8 @@ from sessionlog.proxy.upstream import OUTER_PROXY, Upstream, parse_upstream
 
 LAST_SECONDS = 5.0
 """How long answers are read that are under way when the command has ended."""
+NOTE_SECONDS = 0.5
+"""After how much of that a note names what the user waits for."""
 
 _CANCELLING = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGPIPE")}
 """Signals by which someone stops a program; others, such as SIGSEGV, are its own failures."""
@@ -68,7 +71,7 @@ def record_command(
         environment: The variables that it would have without the proxy.
         upstreams: Routes that lead elsewhere than the agent's own: name → base URL.
         directory: The folder of the log, as for `SessionLogger`.
-        note: Takes sentences about how the command is started, before it is.
+        note: Takes sentences about how the command is started, before it is, and about what is done after its end.
 
     Raises:
         CommandNotStarted: There is no such command, or the system refuses to start it.
@@ -87,7 +90,7 @@ def record_command(
             for text in launch.notes:
                 note(text)
             metadata = {"command": os.path.basename(command[0]), "recorder": "run"}
-            return _record(server, launch, routes, metadata, directory)
+            return _record(server, launch, routes, metadata, directory, note)
     finally:
         server.close()
 
@@ -98,6 +101,7 @@ def _record(
     routes: Mapping[str, Upstream],
     metadata: Mapping[str, Any],
     directory: str | None,
+    note: Callable[[str], None],
 ) -> Run:
     notices: list[str] = []
     log = SessionLogger(directory, metadata=metadata, notify=notices.append)
@@ -106,7 +110,7 @@ def _record(
     with log:
         server.start(routes, recording)
         code = run_child(launch.command, launch.environment)
-        _read_last_answers(server)
+        _read_last_answers(server, note)
         log.end(_status(code), process_outcome=_outcome(code), metadata={**metadata, "exit_code": code})
     return Run(
         exit_code=code,
@@ -129,12 +133,17 @@ def _routes(launch: Launch, upstreams: Mapping[str, str]) -> dict[str, Upstream]
     return {name: parse_upstream(url) for name, url in launch.upstreams.items()}
 
 
-def _read_last_answers(server: ProxyServer) -> None:
-    """Read the answers that are still under way, until the user interrupts that."""
+def _read_last_answers(server: ProxyServer, note: Callable[[str], None]) -> None:
+    """Read the answers that are still under way, until the user interrupts that; what takes a while has a note."""
+    waiting = Timer(NOTE_SECONDS, note, ["reading the last answers; Ctrl-C stops that"])
+    waiting.daemon = True
     try:
+        waiting.start()
         server.close(LAST_SECONDS)
     except KeyboardInterrupt:
         server.close()
+    finally:
+        waiting.cancel()
 
 
 def _status(code: int) -> str:

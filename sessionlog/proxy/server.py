@@ -1,7 +1,8 @@
 """The recording proxy: an HTTP/1.1 server on the loopback interface, a thread for each connection.
 
 Its addresses begin with a secret of this run, `http://127.0.0.1:PORT/SECRET/ROUTE`: other users of the machine can
-reach the port, and are refused.
+reach the port, and are refused. Connections that have not sent the secret are few and short, so that they leave file
+descriptors for the command's.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ _BACKLOG = 512
 _WATCH_SECONDS = 1.0
 _JOIN_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
+_MAX_UNAUTHENTICATED = 128
+"""Connections that have not sent the secret: half of the 256 files that macOS lets a process open; Linux has 1,024."""
+_UNAUTHENTICATED_SECONDS = 0.5
+"""How long the oldest of so many stays: time enough for a program that opens hundreds and then sends on each."""
 
 
 class ProxyServer:
@@ -100,6 +105,7 @@ class ProxyServer:
 
     def _accept(self, recording: Recording) -> None:
         while not self._is_closing.is_set():
+            self._limit_unauthenticated()
             try:
                 client, _ = self._listener.accept()
             except OSError:  # too many open files, or a client that has gone already
@@ -115,6 +121,19 @@ class ProxyServer:
             except RuntimeError:  # no more threads
                 self._forget(connection)
                 client.close()
+
+    def _limit_unauthenticated(self) -> None:
+        """Wait until one more connection without the secret may come, and close the oldest when its time is over."""
+        while not self._is_closing.is_set():
+            with self._lock:
+                waits = [(one, seconds) for one in self._open if (seconds := one.unauthenticated_seconds) is not None]
+            if len(waits) < _MAX_UNAUTHENTICATED:
+                return
+            oldest, seconds = waits[0]
+            if seconds > _UNAUTHENTICATED_SECONDS:
+                oldest.abort()
+            else:
+                self._is_closing.wait(_PAUSE_SECONDS)
 
     def _serve(self, connection: Connection, recording: Recording) -> None:
         try:

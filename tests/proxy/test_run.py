@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +33,16 @@ def ask(text):
     headers = {"content-type": "application/json", "x-api-key": "corp-5up3r-s3cr3t"}
     return json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))
 """
+LEAVING = f"""{CLIENT}
+import http.client
+from urllib.parse import urlsplit
+url = urlsplit(os.environ["ANTHROPIC_BASE_URL"])
+connection = http.client.HTTPConnection(url.hostname, url.port)
+connection.request("POST", url.path + "/v1/messages", "{{}}", {{"content-type": "application/json"}})
+connection.getresponse().read1(100)
+os._exit(0)
+"""
+"""A client that ends within an answer."""
 SIGNALS = """
 import os, signal, sys
 def handle(number, frame):
@@ -203,6 +214,18 @@ def test_p01_a_full_disk_does_not_stop_the_command(surroundings, provider, tmp_p
     assert "event not recorded" in ended.notices[0]
 
 
+def test_a_log_that_cannot_be_written_is_one_sentence(started, tmp_path):
+    """With the place, the cause and the next step; a log that is not there is not replayed."""
+    (tmp_path / "file").write_text("")
+    process = started("--dir", str(tmp_path / "file"), "--", script=f"{CLIENT}\nask('x')")
+    text = process.communicate()[1].decode()
+    [line] = [line for line in text.splitlines() if str(tmp_path / "file") in line]
+    assert line.startswith(f"sessionlog: nothing was recorded: {tmp_path}/file/")
+    assert line.endswith(".jsonl cannot be written (ENOTDIR); --dir FOLDER records elsewhere")
+    assert "replay" not in text
+    assert process.returncode == 0
+
+
 def test_an_answer_under_way_at_the_end_is_read(surroundings, provider, tmp_path):
     """The command has left; the usage still comes."""
 
@@ -216,19 +239,48 @@ def test_an_answer_under_way_at_the_end_is_read(surroundings, provider, tmp_path
         handler.piece(b"")
 
     provider.answer = answer
-    leaving = f"""{CLIENT}
-import http.client, os
-from urllib.parse import urlsplit
-url = urlsplit(os.environ["ANTHROPIC_BASE_URL"])
-connection = http.client.HTTPConnection(url.hostname, url.port)
-connection.request("POST", url.path + "/v1/messages", "{{}}", {{"content-type": "application/json"}})
-connection.getresponse().read1(100)
-os._exit(0)
-"""
-    assert run(surroundings, tmp_path, leaving).requests == 1
+    assert run(surroundings, tmp_path, LEAVING).requests == 1
     [data] = [data for kind, data in session(tmp_path / "logs") if kind == "llm.response"]
     assert data["usage"]["output"] == 20
     assert "partial" not in data
+
+
+def stall(provider, until):
+    """Let the provider's next answer begin, and wait within it for an event."""
+
+    def answer(handler):
+        handler.begin()
+        handler.piece(wire.sse(wire.MESSAGE_EVENTS[0], named=True))
+        assert until.wait(20)
+        handler.piece(b"")
+
+    provider.answer = answer
+
+
+WAITS = "reading the last answers; Ctrl-C stops that"
+
+
+def test_a_wait_for_the_last_answers_has_a_note(surroundings, provider, tmp_path, monkeypatch):
+    """One, when it takes a while: the answer goes on once the note is there."""
+    monkeypatch.setattr("sessionlog.proxy.run.NOTE_SECONDS", 0.01)
+    noted, notes = threading.Event(), []
+    stall(provider, noted)
+    command = [sys.executable, "-c", LEAVING]
+
+    def note(text):
+        notes.append(text)
+        if text == WAITS:
+            noted.set()
+
+    ended = record_command(command, surroundings, directory=str(tmp_path / "logs"), note=note)
+    assert (ended.requests, notes.count(WAITS)) == (1, 1)
+
+
+def test_a_run_without_last_answers_has_no_note(surroundings, tmp_path):
+    """It ends at once."""
+    notes = []
+    record_command([sys.executable, "-c", ""], surroundings, directory=str(tmp_path / "logs"), note=notes.append)
+    assert WAITS not in notes
 
 
 def test_streams_are_the_command_s(started, tmp_path):

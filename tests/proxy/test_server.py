@@ -7,6 +7,7 @@ import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
 
 import anthropic
@@ -550,6 +551,49 @@ def test_without_the_secret_nothing_is_forwarded(provider, proxied, path):
     secret = proxied.path.split("/")[1]
     assert refused(proxied, f"POST {path.format(secret=secret)} HTTP/1.1\r\nHost: x\r\n\r\n".encode()) == 404
     assert provider.requests == []
+
+
+@pytest.mark.parametrize("begun", [b"", b"POST /v1/messages HTTP/1.1\r\nHost: x\r\n"], ids=["silent", "within a head"])
+def test_a_client_without_the_secret_is_cut_off_in_time(provider, tmp_path, monkeypatch, begun):
+    """But a connection whose requests had it may be idle for as long as it likes."""
+    monkeypatch.setattr("sessionlog.proxy.connection.FIRST_REQUEST_SECONDS", 0.1)
+    proxied = Proxied(tmp_path, provider.url, drain_seconds=0.04)
+    with proxied.connection() as known, proxied.socket() as silent:
+        known.request("GET", f"{proxied.path}/v1/models")
+        known.getresponse().read()
+        silent.sendall(begun)
+        assert silent.recv(1) == b""
+        known.request("POST", proxied.path + MESSAGES, json.dumps(ASKED), JSON)
+        assert known.getresponse().read() == json.dumps(wire.MESSAGE).encode()
+    assert len(proxied.responses()) == 1
+
+
+def test_idle_connections_do_not_keep_the_command_out(provider, proxied, monkeypatch):
+    """Of those without the secret the oldest is closed for each new one; those with it stay."""
+    monkeypatch.setattr("sessionlog.proxy.server._MAX_UNAUTHENTICATED", 4)
+    monkeypatch.setattr("sessionlog.proxy.server._UNAUTHENTICATED_SECONDS", 0.01)
+    with proxied.connection() as known, ExitStack() as opened:
+        known.request("GET", f"{proxied.path}/v1/models")
+        known.getresponse().read()
+        idle = [opened.enter_context(proxied.socket()) for _ in range(20)]
+        assert proxied.post()[0] == 200
+        assert [one.recv(1) for one in idle[:16]] == [b""] * 16
+        known.request("GET", f"{proxied.path}/v1/models")
+        assert known.getresponse().status == 200
+    assert len(proxied.responses()) == 1
+
+
+def test_a_burst_of_connections_is_served_whole(provider, proxied, monkeypatch):
+    """A program that opens more connections than may be without the secret, and then sends on all, loses none."""
+    monkeypatch.setattr("sessionlog.proxy.server._MAX_UNAUTHENTICATED", 4)
+    monkeypatch.setattr("sessionlog.proxy.server._UNAUTHENTICATED_SECONDS", 10)
+    with ExitStack() as opened:
+        connections = [opened.enter_context(proxied.connection()) for _ in range(20)]
+        for connection in connections:
+            connection.connect()
+        for connection in connections:
+            connection.request("GET", f"{proxied.path}/v1/models")
+        assert [connection.getresponse().status for connection in connections] == [200] * 20
 
 
 def test_a_websocket_is_refused_as_clients_expect_it(provider, proxied):
