@@ -363,7 +363,7 @@ def test_what_cannot_be_recorded_is_refused(tmp_path):
     with pytest.raises(TypeError, match="record it with a SessionLogger"):
         recorder([user("?")])
     recorder.log.llm_request([user("?")])
-    with pytest.raises(InvalidHistory, match="/s.jsonl: no answer of a model"):
+    with pytest.raises(InvalidHistory, match=r"/s\.jsonl: no answer of a model"):
         recorder.save()
     recorder.discard()
     assert not (tmp_path / "s.jsonl").exists()
