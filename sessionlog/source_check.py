@@ -1,4 +1,7 @@
-"""The conformance check of sources; `sessionlog.testing` exports `check_source`."""
+"""The conformance check of sources; `sessionlog.testing` exports `check_source`.
+
+A message of an assertion here is whole, so pytest adds nothing to it: PYTEST_DONT_REWRITE.
+"""
 
 from __future__ import annotations
 
