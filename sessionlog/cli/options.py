@@ -230,6 +230,17 @@ DIFF = (
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 
+YIELD = (
+    PATHS, *_TIME,
+    Option(
+        "--by", "by", "text", "Group by: repository, branch, source, session.", "KEYS",
+        default="repository,branch,session", short="-b",
+    ),
+    Option("--into", "into", "text", "The branch that work is merged into.", "BRANCH", default_help="the default one"),
+    *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME", default_help="costliest first"), _LIMIT,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+)  # fmt: skip
+
 AUDIT = (
     Option(
         "", "session", "text", "A log, or an id, or the beginning or end of one: the agent's or the wire's.",
@@ -368,8 +379,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Headings under which help lists options; others come last."""
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
-    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "sources": SOURCES,
-    "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
+    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "yield": YIELD,
+    "sources": SOURCES, "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
