@@ -187,7 +187,7 @@ class _Reader:
 
     @cached_property
     def made_on(self) -> Mapping[str, set[str]]:
-        """Commit → the refs whose reflog says that it was made there, `HEAD` among them."""
+        """Commit → the refs on which it was made, by their reflogs; `HEAD` among them."""
         made: dict[str, set[str]] = defaultdict(set)
         text = self.optional("log", "--walk-reflogs", "--all", "--format=%H%x00%gD%x00%gs", "--date=unix") or ""
         for line in text.split("\n"):

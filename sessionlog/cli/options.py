@@ -108,6 +108,7 @@ _WORKTREES = Option(
     "--merge-worktrees", "merge_worktrees", "flag", "Count git worktrees as the project they belong to."
 )
 _SORT = "A column, as the table or the JSON calls it, or a group key; -NAME turns it round."
+_COSTLIEST_FIRST = Option("--sort", "sort", "text", _SORT, "NAME", default_help="costliest first")
 
 FORMATS = (AS_JSON, AS_CSV, AS_MARKDOWN)
 _TIME = (SINCE, UNTIL)
@@ -127,7 +128,7 @@ USAGE = (
 )  # fmt: skip
 
 MODELS = (
-    PATHS, *_TIME, *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME", default_help="costliest first"), _LIMIT,
+    PATHS, *_TIME, *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
@@ -237,7 +238,7 @@ YIELD = (
         default="repository,branch,session", short="-b",
     ),
     Option("--into", "into", "text", "The branch that work is merged into.", "BRANCH", default_help="the default one"),
-    *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME", default_help="costliest first"), _LIMIT,
+    *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
