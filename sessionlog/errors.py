@@ -12,6 +12,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     │   └── LogLocked                     a database whose lock another program holds
     ├── AmbiguousSession   (LookupError)  a prefix that names several sessions
     ├── LedgerUnusable     (OSError)      a ledger that is damaged, of another program, or newer than this version
+    ├── GitFailed          (OSError)      git is missing, refuses a repository, or takes too long
     ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
     ├── NotExported        (OSError)      a collector or store that could not be reached, or refused what was sent
     ├── InvalidHistory     (ValueError)   a saved session, message or log that is no valid conversation
@@ -89,6 +90,10 @@ class AmbiguousSession(SessionLogError, LookupError):
 
 class LedgerUnusable(SessionLogError, OSError):
     """A ledger's file that cannot be used; it is left as it is."""
+
+
+class GitFailed(SessionLogError, OSError):
+    """Git that is missing, refuses a repository, or takes too long."""
 
 
 class NotRecorded(SessionLogError, OSError):

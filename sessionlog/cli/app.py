@@ -24,6 +24,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "sessions": "List sessions: how they ended, what they cost.",
         "tools": "Report tool calls: errors, durations, output.",
         "blocks": "List five-hour blocks, their pace, and rate limits.",
+        "yield": "Report what sessions committed to git, and its cost.",
         "budget": "Show what is left to spend, and check it.",
         "routing-quality": "Judge the router: how often its choice was kept.",
         "watch": "Watch running sessions, their pace and what is left.",

@@ -108,6 +108,7 @@ _WORKTREES = Option(
     "--merge-worktrees", "merge_worktrees", "flag", "Count git worktrees as the project they belong to."
 )
 _SORT = "A column, as the table or the JSON calls it, or a group key; -NAME turns it round."
+_COSTLIEST_FIRST = Option("--sort", "sort", "text", _SORT, "NAME", default_help="costliest first")
 
 FORMATS = (AS_JSON, AS_CSV, AS_MARKDOWN)
 _TIME = (SINCE, UNTIL)
@@ -127,7 +128,7 @@ USAGE = (
 )  # fmt: skip
 
 MODELS = (
-    PATHS, *_TIME, *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME", default_help="costliest first"), _LIMIT,
+    PATHS, *_TIME, *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
@@ -228,6 +229,17 @@ DIFF = (
     Option("--max-duration", "max_duration", "text", "Fail if B takes longer: 90s, 5m, +10%, +30s.", "LIMIT"),
     Option("--same-tools", "same_tools", "flag", "Fail if B calls other tools than A."),
     AS_JSON, NOW, PRICES, _DIRECTORY,
+)  # fmt: skip
+
+YIELD = (
+    PATHS, *_TIME,
+    Option(
+        "--by", "by", "text", "Group by: repository, branch, source, session.", "KEYS",
+        default="repository,branch,session", short="-b",
+    ),
+    Option("--into", "into", "text", "The branch that work is merged into.", "BRANCH", default_help="the default one"),
+    *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
 AUDIT = (
@@ -368,8 +380,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Headings under which help lists options; others come last."""
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
-    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "sources": SOURCES,
-    "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
+    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "yield": YIELD,
+    "sources": SOURCES, "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,

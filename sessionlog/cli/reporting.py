@@ -57,6 +57,7 @@ class ReportArguments:
     heatmap: bool = False
     active: bool = False
     hours: int = 0
+    into: str | None = None
     gaps: bool = False
     as_json: bool = False
     as_csv: bool = False

@@ -98,6 +98,12 @@ REPORTS: Mapping[str, ReportCommand] = {
         "usage", table_rows=BLOCKS_SHOWN, parameters={"hours": "hours", "only_active": "active"},
         layout="blocks:render_blocks", layout_settings=("gaps",),
     ),
+    "yield": ReportCommand(
+        "yields:report_yield",
+        "Report what sessions committed to the git repositories of this machine, what became of it, and its cost.\n\n"
+        "Example: sessionlog yield --since 30d --by repository",
+        "usage in git repositories", parameters={"into": "into"},
+    ),
 }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics import columns as data
     from sessionlog.analytics.report import Report
 
+_FOLDERS = ("project", "repository")
 _KEY_WIDTH = 60
 _NAME = 40
 _TEXT = 80
@@ -154,7 +155,7 @@ def key_text(key: str, value: str, view: View) -> str:
     if key in PERIOD_KEYS:
         zone = resolve_zone(view.tz)
         return period_words(key, value, zone, this_year=view.now.astimezone(zone).year)
-    return one_line(home_path(value, view.home) if key == "project" else value, _KEY_WIDTH)
+    return one_line(home_path(value, view.home) if key in _FOLDERS else value, _KEY_WIDTH)
 
 
 def heading(column: data.Column) -> Column:

@@ -39,6 +39,7 @@ OURS = {
 }
 """What could run code, of what this program itself has written: packings of a moment before, which nothing else can write, and code."""
 RUNS = {
+    "analytics/git_history.py": "the git on PATH, with everything off that a repository could make it start",
     "cli/replay.py": "$PAGER, of the user's own environment",
     "demo/__init__.py": "this program",
     "proxy/child.py": "the command that the command line names",
