@@ -13,6 +13,7 @@ from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.survey import survey_sources
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.analytics.yields import report_yield
 from sessionlog.cli.output import json_text
 from sessionlog.cli.reports import REPORTS
 from sessionlog.render.report import View, cell, heading, render_csv, render_markdown, render_table, table_columns
@@ -28,6 +29,7 @@ def survey(folder, **options):
 
 ASKED = {
     "usage": aggregate_usage, "models": list_models, "sessions": list_sessions, "tools": aggregate_tools,
+    "yield": report_yield,
     "blocks": list_blocks, "sources": survey,
 }  # fmt: skip
 FOLDERS = ["week"]
