@@ -230,6 +230,14 @@ DIFF = (
     AS_JSON, NOW, PRICES, _DIRECTORY,
 )  # fmt: skip
 
+REPORT = (
+    PATHS, Option("--html", "html", "text", "The page to write; - is stdout.", "FILE"),
+    SINCE, UNTIL, *_FILTERS, _WORKTREES,
+    Option("--limit", "limit", "number", "List so many sessions.", "N", least=1, default=20, short="-n"),
+    Option("--force", "force", "flag", "Replace a file that is no page of sessionlog."),
+    TZ, NOW, PRICES, *_BOOK,
+)  # fmt: skip
+
 AUDIT = (
     Option(
         "", "session", "text", "A log, or an id, or the beginning or end of one: the agent's or the wire's.",
@@ -368,7 +376,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Headings under which help lists options; others come last."""
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
-    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "sources": SOURCES,
+    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,
+    "sources": SOURCES, "report": REPORT,
     "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,

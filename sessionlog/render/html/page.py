@@ -16,6 +16,9 @@ from importlib.resources import files as package_files
 from sessionlog._version import __version__
 from sessionlog.render.escape import html
 
+GENERATOR = '<meta name="generator" content="sessionlog '
+"""The beginning of the element by which a page is known as one of ours."""
+
 _VOID = frozenset({"br", "col", "hr", "img", "input", "meta"})
 
 
@@ -72,7 +75,7 @@ def render_page(title: str, body: Iterable[Html], *, kind: str, language: str = 
     yield f'<meta http-equiv="Content-Security-Policy" content="{html(policy)}">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
     yield '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n'
-    yield f'<meta name="generator" content="sessionlog {html(__version__)}">\n'
+    yield f'{GENERATOR}{html(__version__)}">\n'
     yield f"<title>{html(title)}</title>\n<style>{style}</style>\n</head>\n"
     yield f'<body class="{html(kind)}">\n'
     for element in body:
