@@ -233,7 +233,7 @@ DIFF = (
 REPORT = (
     PATHS, Option("--html", "html", "text", "The page to write; - is stdout.", "FILE"),
     SINCE, UNTIL, *_FILTERS, _WORKTREES,
-    Option("--limit", "limit", "number", "List so many sessions.", "N", least=1, default=20, short="-n"),
+    _LIMIT,
     Option("--force", "force", "flag", "Replace a file that is no page of sessionlog."),
     TZ, NOW, PRICES, *_BOOK,
 )  # fmt: skip

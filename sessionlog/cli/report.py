@@ -14,6 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_SESSIONS = 20
+"""Sessions that a page lists by default."""
+
 
 def report(**settings: Any) -> None:
     """Write the usage of a period as one HTML page: days, models, projects, agents, tools, limits, sessions, a year.
@@ -22,17 +25,18 @@ def report(**settings: Any) -> None:
 
     Example: sessionlog report --html usage.html --since 7d
     """
-    path = settings["html"]
-    if path is None:
-        fail("name the page with --html FILE; - is stdout")
     arguments = r.ReportArguments(settings)
     context = arguments.context()
+    if arguments.html is None:
+        fail("name the page with --html FILE; - is stdout")
     with r.scan_progress() as progress:
         options = arguments.options(context, progress)
-        found = overview(context.paths, most_sessions=settings["limit"], **options)
+        found = overview(
+            context.paths, most_sessions=_SESSIONS if arguments.limit is None else arguments.limit, **options
+        )
     view = View(tz=context.zone, now=context.now, home=context.home)
     pages = render_overview(found, view, budgets=_budgets(context), pages={})
-    write_page(path, pages, force=settings["force"])
+    write_page(arguments.html, pages, force=arguments.force)
     for sentence in found.usage.notes:
         note(sentence)
 

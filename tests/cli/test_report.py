@@ -28,7 +28,7 @@ def test_what_is_not_ours_stays(cli, tmp_path):
     assert "is not a page of sessionlog: choose another name, or replace it with --force" in done.err
     assert path.read_text() == "mine"
     assert cli("report", str(DATA / "week"), "--html", str(path), "--force", *NOW).code == 0
-    assert cli("report", str(DATA / "week"), "--html", str(cli, tmp_path), *NOW).code == 2
+    assert cli("report", str(DATA / "week"), "--html", str(tmp_path), *NOW).code == 2
 
 
 @pytest.mark.parametrize(
