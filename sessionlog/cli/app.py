@@ -27,6 +27,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "yield": "Report what sessions committed to git, and its cost.",
         "budget": "Show what is left to spend, and check it.",
         "routing-quality": "Judge the router: how often its choice was kept.",
+        "report": "Write the usage of a period as one HTML page.",
         "watch": "Watch running sessions, their pace and what is left.",
     },
     "One session": {

@@ -111,6 +111,12 @@ def reset(*, ledger: str | None, as_json: bool) -> None:
         print_text(render_confirmed(confirmed))
 
 
+def report_of(context: r.ReportContext) -> BudgetReport:
+    """Return the report on the valid budgets of config.toml."""
+    rules, _ = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
+    return _report(context, rules)
+
+
 def _report(context: r.ReportContext, rules: Sequence[BudgetRule]) -> BudgetReport:
     if not rules:
         return BudgetReport()

@@ -242,6 +242,13 @@ YIELD = (
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
+REPORT = (
+    PATHS, Option("--html", "html", "text", "The page to write; - is stdout.", "FILE"),
+    SINCE, UNTIL, *_FILTERS, _WORKTREES, _LIMIT,
+    Option("--force", "force", "flag", "Replace a file that is no page of sessionlog."),
+    TZ, NOW, PRICES, *_BOOK,
+)  # fmt: skip
+
 AUDIT = (
     Option(
         "", "session", "text", "A log, or an id, or the beginning or end of one: the agent's or the wire's.",
@@ -381,7 +388,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "yield": YIELD,
-    "sources": SOURCES, "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
+    "sources": SOURCES, "report": REPORT,
+    "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,

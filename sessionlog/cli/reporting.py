@@ -71,6 +71,8 @@ class ReportArguments:
     live: bool = False
     jobs: int | None = None
     strict: bool = False
+    html: str | None = None
+    force: bool = False
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.__dict__.update(settings)

@@ -78,6 +78,13 @@ def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Ite
     yield from closing_notes(report, hidden)
 
 
+def limit_rows(report: BlockReport, view: View) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and the rows of the table of rate limits, without its bars."""
+    named = [n for n, column in enumerate(_LIMIT_COLUMNS) if column.title]
+    rows = [_limit(one, view.tz, view.now) for one in report.limits]
+    return [_LIMIT_COLUMNS[n].title for n in named], [[row[n].text for n in named] for row in rows]
+
+
 def _title(report: BlockReport, tz: str, now: datetime) -> Line:
     who = ", ".join(one_line(source, _NAME) for source in report.sources)
     if len(report.sources) > _FEW:

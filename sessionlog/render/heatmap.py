@@ -33,12 +33,12 @@ def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) 
     """Yield the lines of the terminal view of a report by day; `notes` follow it."""
     yield title_line(report, view, "Usage by day")
     amount = amount_of(report.rows)
-    rows = {day: row for row in report.rows if (day := _date(row.keys["day"])) is not None}
+    rows = {day: row for row in report.rows if (day := as_date(row.keys["day"])) is not None}
     used = {day: row for day, row in rows.items() if row.requests or row.total_tokens}
     if used:
         yield Line()
         first, last = _span(report, used, view)
-        levels = _levels({day: amount(row) for day, row in used.items()})
+        levels = calendar_levels({day: amount(row) for day, row in used.items()})
         weeks = _weeks(first, last)
         cells = 2 if _LABEL + 2 * len(weeks) <= view.width else 1
         cut = max(0, len(weeks) - max(1, (view.width - _LABEL) // cells))
@@ -53,7 +53,8 @@ def render_heatmap(report: UsageReport, view: View, notes: Iterable[Line] = ()) 
     yield from closing_notes(report)
 
 
-def _date(name: str) -> date | None:
+def as_date(name: str) -> date | None:
+    """Return the day of a group key; None for rows without a time."""
     try:
         return date.fromisoformat(name)
     except ValueError:  # rows without a time have no date
@@ -72,7 +73,7 @@ def _span(report: UsageReport, used: Mapping[date, UsageRow], view: View) -> tup
     return first, last
 
 
-def _levels(amounts: Mapping[date, int]) -> Mapping[date, int]:
+def calendar_levels(amounts: Mapping[date, int]) -> Mapping[date, int]:
     """Return the level of each day, 0 to 3: the quarter of days with usage to which it belongs."""
     ordered = sorted(amounts.values())
     bounds = [ordered[(len(ordered) - 1) * quarter // 4] for quarter in (1, 2, 3)]

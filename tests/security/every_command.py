@@ -47,6 +47,7 @@ def all_commands(own):
         ["usage", *timed], ["usage", "--json", "--by", "session,model", *timed], ["usage", "--no-ledger", *timed],
         ["usage", str(own), "--strict", *timed], ["sessions", *timed], ["tools", *timed], ["blocks", *timed],
         ["models", *timed], ["yield", *timed],
+        ["report", "--html", str(own.parent / "report.html"), *timed],
         ["routing-quality", *timed], ["status", "--now", NOW], ["status", whole, "--json", "--now", NOW],
         ["budget", "--now", NOW], ["budget", "check"], ["budget", "reset"], ["sources"], ["sources", "--json"],
         ["replay", whole, "--plain"], ["replay", damaged, "--json"], ["replay", "whole", "--plain"],

@@ -1,0 +1,1 @@
+"""Pages: self-contained HTML of sessions and reports, safe to open and to pass on."""
