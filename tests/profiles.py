@@ -7,7 +7,7 @@
 from hypothesis import settings
 
 QUICK, SLOW, RELEASE = 200, 3_000, 10_000
-STORIES = {"quick": (12, 30), "slow": (1_000, 50)}
+STORIES = {"quick": (8, 30), "slow": (1_000, 50)}
 """Tier → stories of a state machine, and steps of each."""
 
 LAWS_OF_BOTH_TIERS = (

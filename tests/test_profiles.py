@@ -57,7 +57,10 @@ def test_the_quick_tier_tries_few_and_the_same():
 
 @pytest.mark.parametrize(
     ("options", "wanted"),
-    [(["--hypothesis-profile", "release"], RELEASE), (["-m", "slow or hypothesis", "--hypothesis-profile=slow"], SLOW)],
+    [
+        pytest.param(["--hypothesis-profile", "release"], RELEASE, marks=pytest.mark.slow),
+        (["-m", "slow or hypothesis", "--hypothesis-profile=slow"], SLOW),
+    ],
 )
 def test_what_fails_in_the_slow_tier_can_be_repeated(tmp_path, options, wanted):
     """The seed is printed, and with it the same example is found."""

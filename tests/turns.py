@@ -16,10 +16,15 @@ def every(values, of, *, turn=0, group=lambda value: None):
 
 
 def by_turns(values, of, **options):
-    """A parameter of each value: those that `every` chooses are quick, the others are slow."""
+    """A parameter of each value, of a tuple as many: those that `every` chooses are quick, the others are slow."""
     values = list(values)
     quick = every(values, of, **options)
-    return [pytest.param(value, marks=() if value in quick else pytest.mark.slow) for value in values]
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)), marks=() if value in quick else pytest.mark.slow
+        )
+        for value in values
+    ]
 
 
 def agent_of(case):

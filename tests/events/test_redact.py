@@ -84,7 +84,7 @@ def test_no_rule_repeats_a_group_possessively():
 
 def test_each_rule_finds_its_samples():
     """As text, in JSON, in JSON inside of JSON: by its own id, and what is left is valid and holds no more."""
-    for rule, text in ((rule.id, text) for rule in TABLE for text in rule.positive):
+    for rule, text in [(one.id, text) for one in TABLE for text in one.positive]:
         for line in (
             text.encode(),
             orjson.dumps({"d": f"x\n{text}"}),
