@@ -51,7 +51,7 @@ def run_law(tmp_path, *options, wanted=0):
 def test_the_quick_tier_tries_few_and_the_same():
     """A failure of the quick tier is one of the change, not of chance."""
     assert settings().max_examples == QUICK
-    assert examples(60).max_examples == 30
+    assert examples(60).max_examples == 20
     assert examples(60).derandomize
 
 
