@@ -1,5 +1,6 @@
 """What all tests share: interrupts, which a shell turns off for what it starts in the background, and the tiers."""
 
+import atexit
 import gc
 import os
 import random
@@ -56,14 +57,10 @@ def pytest_collection():
 
 
 def pytest_collection_finish():
-    """What 16,000 tests are made of is not looked at again by each collection of garbage, here and in forks."""
+    """What thousands of tests are made of is not looked at again by each collection of garbage, here and in forks."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure():
-    """What is frozen would never be freed, and DuckDB names such objects at the end of the process."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # what is frozen would never be freed, and DuckDB names such objects at the very end
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -51,13 +51,16 @@ def run_law(tmp_path, *options, wanted=0):
 def test_the_quick_tier_tries_few_and_the_same():
     """A failure of the quick tier is one of the change, not of chance."""
     assert settings().max_examples == QUICK
-    assert examples(60).max_examples == 30
+    assert examples(60).max_examples == 20
     assert examples(60).derandomize
 
 
 @pytest.mark.parametrize(
     ("options", "wanted"),
-    [(["--hypothesis-profile", "release"], RELEASE), (["-m", "slow or hypothesis", "--hypothesis-profile=slow"], SLOW)],
+    [
+        pytest.param(["--hypothesis-profile", "release"], RELEASE, marks=pytest.mark.slow),
+        (["-m", "slow or hypothesis", "--hypothesis-profile=slow"], SLOW),
+    ],
 )
 def test_what_fails_in_the_slow_tier_can_be_repeated(tmp_path, options, wanted):
     """The seed is printed, and with it the same example is found."""

@@ -162,8 +162,10 @@ def _reconcile_responses(
             else:
                 derived.append(merged_row(winner, ids.label_id(label_of(winner, names))))
         moved.update(row[_SESSION] for row in group)
-        flags += [(row[:2] in kept, *row[:2]) for row in group if bool(row[_CHOSEN]) != (row[:2] in kept)]
-    connection.executemany("UPDATE responses SET counts = ?1, chosen = ?1 WHERE file_id = ?2 AND n = ?3", flags)
+        flags += [
+            (row[:2] in kept, row[:2] in kept, *row[:2]) for row in group if bool(row[_CHOSEN]) != (row[:2] in kept)
+        ]
+    connection.executemany("UPDATE responses SET counts = ?, chosen = ? WHERE file_id = ? AND n = ?", flags)
     write(connection, _INSERT_RESPONSE, derived)
     return moved
 

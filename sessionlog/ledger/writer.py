@@ -142,7 +142,7 @@ class Writer:
         self._touch_copies(file_id)
         self._touched.has_moved = True
         self._connection.execute(
-            "UPDATE responses SET counts = ?1, chosen = ?1 WHERE file_id = ?2 AND n >= 0", (counts, file_id)
+            "UPDATE responses SET counts = ?, chosen = ? WHERE file_id = ? AND n >= 0", (counts, counts, file_id)
         )
         self._connection.execute("UPDATE calls SET counts = ? WHERE file_id = ?", (counts, file_id))
 

@@ -19,8 +19,9 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources, choose_sources
-from tests.sources.homes import LONG_AGO, all_cases, build_home, environment
+from tests.sources.homes import LONG_AGO, build_home, environment
 from tests.sources.logs import answered, ended, start, write_log
+from tests.turns import cases_by_turns
 
 NOW_NS = (LONG_AGO + 86_400 * 30) * 10**9
 
@@ -60,7 +61,7 @@ def everything_in(folder):
     return states
 
 
-@pytest.mark.parametrize("case", all_cases())
+@pytest.mark.parametrize("case", cases_by_turns(4, turn=1))
 def test_what_is_kept_is_replayed_as_it_was(case, tmp_path):
     """Every log of every agent: kept, then all originals deleted, then read from the archive."""
     home = build_home(case, tmp_path)

@@ -6,6 +6,7 @@ import pytest
 
 from sessionlog.events.redact import redact_line
 from tests.events.adversarial import adversarial
+from tests.turns import by_turns
 
 SHORT, TIMES, GENEROUS, ROUNDS = 12_000, 8, 3, 12
 
@@ -23,7 +24,7 @@ def seconds(text):
     return max(time.thread_time() - before, 0.0002)
 
 
-@pytest.mark.parametrize("name", adversarial(1))
+@pytest.mark.parametrize("name", by_turns(adversarial(1), 4))
 def test_p17_eight_times_the_text_takes_eight_times_the_time(name, texts):
     """A square would take 64 times as long. Rounds are repeated until the fastest say so: a busy machine only delays it."""
     short_text, long_text = (some[name] for some in texts)

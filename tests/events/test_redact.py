@@ -64,8 +64,6 @@ def redacted(value):
 
 
 TABLE = (*RULES, *NAMED)
-SAMPLES = [pytest.param(rule.id, text, id=f"{rule.id}-{i}") for rule in TABLE for i, text in enumerate(rule.positive)]
-HARMLESS = [pytest.param(rule.id, text, id=f"{rule.id}-{i}") for rule in TABLE for i, text in enumerate(rule.negative)]
 
 
 def test_every_rule_is_whole():
@@ -79,33 +77,31 @@ def test_every_rule_is_whole():
     assert set(SECRETS) <= {rule.id for rule in TABLE}
 
 
-@pytest.mark.parametrize("rule", [*RULES, *NAMED], ids=lambda rule: rule.id)
-def test_no_rule_repeats_a_group_possessively(rule):
+def test_no_rule_repeats_a_group_possessively():
     """Python before 3.11.5 then misses what matches after an attempt that failed (gh-106052): secrets would stay."""
-    assert re.search(rb"\)(?:\{[0-9,]+\}|[*+?])\+", rule.pattern) is None
+    assert [rule.id for rule in TABLE if re.search(rb"\)(?:\{[0-9,]+\}|[*+?])\+", rule.pattern)] == []
 
 
-@pytest.mark.parametrize(("rule", "text"), SAMPLES)
-def test_each_rule_finds_its_samples(rule, text):
+def test_each_rule_finds_its_samples():
     """As text, in JSON, in JSON inside of JSON: by its own id, and what is left is valid and holds no more."""
-    for line in (
-        text.encode(),
-        orjson.dumps({"d": f"x\n{text}"}),
-        orjson.dumps({"a": json.dumps({"k": f"y\n{text}"})}),
-    ):
-        assert may_hold_secret(line)
-        assert [found for _, _, found in find_spans(line)] == [rule]
-        clean = redact_line(line)
-        assert find_spans(clean) == []
-        if line != text.encode():
-            orjson.loads(clean)
+    for rule, text in [(one.id, text) for one in TABLE for text in one.positive]:
+        for line in (
+            text.encode(),
+            orjson.dumps({"d": f"x\n{text}"}),
+            orjson.dumps({"a": json.dumps({"k": f"y\n{text}"})}),
+        ):
+            assert may_hold_secret(line), (rule, line)
+            assert [found for _, _, found in find_spans(line)] == [rule], line
+            clean = redact_line(line)
+            assert find_spans(clean) == [], (rule, line)
+            if line != text.encode():
+                orjson.loads(clean)
 
 
-@pytest.mark.parametrize(("rule", "text"), HARMLESS)
-def test_what_only_resembles_a_secret_stays(rule, text):
+def test_what_only_resembles_a_secret_stays():
     """Words, names, placeholders, too short or too long."""
-    line = orjson.dumps({"d": text})
-    assert redact_line(line) == line
+    lines = [(rule.id, orjson.dumps({"d": text})) for rule in TABLE for text in rule.negative]
+    assert [(rule, line) for rule, line in lines if redact_line(line) != line] == []
 
 
 ENCODINGS = {

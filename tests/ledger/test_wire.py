@@ -357,7 +357,7 @@ def made(entry, number):
     return in_log(name, *records, source={"x": "codex", "y": "pi"}[source], **facts)
 
 
-@examples(120)
+@examples(60)
 @given(st.data())
 def test_no_order_changes_what_counts(data):
     """In whatever order logs are read, all at once or one after the other, and with others that are forgotten again."""

@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -158,7 +159,8 @@ def test_a_secure_server_behind_a_proxy(secure, certificate, tmp_path, monkeypat
     def copy(source, target):
         while data := source.recv(65536):
             target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # the other side has gone already
+            target.shutdown(socket.SHUT_WR)
 
     thread = threading.Thread(target=tunnel, daemon=True)
     thread.start()

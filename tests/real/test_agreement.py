@@ -14,8 +14,17 @@ NOT_IN_EVENTS = {
 """Homes of which one log alone cannot say what the whole home says, and why."""
 
 
-@pytest.mark.parametrize("home", [pytest.param(home, marks=needs_homes(home)) for home in home_names()])
+HOMES = home_names()
+
+
+@pytest.mark.parametrize(
+    "home",
+    [
+        pytest.param(home, marks=[needs_homes(home), *[pytest.mark.slow] * (turn % 2)])
+        for turn, home in enumerate(HOMES)
+    ],
+)
 def test_all_commands_tell_the_same_of_a_session(home, tmp_path):
-    """In each home that a real client has left."""
+    """In each home that a real client has left; in the quick tier every second one."""
     env, ledger = {"HOME": str(folder() / home)}, str(tmp_path / "ledger.sqlite")
     check_agreement(env, ledger, in_events=home not in NOT_IN_EVENTS)

@@ -1,7 +1,7 @@
 """P9: memory is bounded, whatever the logs are.
 
-The quick tests take traps that are small and still more than what would grow with them leaves room for; the slow ones
-those of the promise. Every command on every trap: `python -m tests.reliability.traps`.
+Small traps are still more than what would grow with them leaves room for, and the quick tests take some of these; the
+slow ones have the others, and those of the promise. Every command on every trap: `python -m tests.reliability.traps`.
 """
 
 import resource
@@ -31,13 +31,15 @@ def _may_cap():
     ("make", "size", "command", "megabytes"),
     [
         pytest.param(traps.native_responses, 60_000, USAGE, 80, id="responses"),
-        pytest.param(traps.claude_sessions, 10_000, USAGE, 85, id="sessions"),
-        pytest.param(traps.deep_line, 8 * MIB - 1024, ("replay", "{log}"), 100, id="deep line, replay"),
+        pytest.param(traps.claude_sessions, 10_000, USAGE, 85, id="sessions", marks=pytest.mark.slow),
+        pytest.param(
+            traps.deep_line, 8 * MIB - 1024, ("replay", "{log}"), 100, id="deep line, replay", marks=pytest.mark.slow
+        ),
         pytest.param(traps.deep_line, 8 * MIB - 1024, ("context", "{log}"), 100, id="deep line, context"),
         pytest.param(traps.many_keys, 500_000, USAGE, 75, id="many keys"),
-        pytest.param(traps.long_line, 128 * MIB, USAGE, BOUND_MB, id="long line"),
+        pytest.param(traps.long_line, 128 * MIB, USAGE, BOUND_MB, id="long line", marks=pytest.mark.slow),
         pytest.param(traps.gz_bomb, 128 * MIB, USAGE, BOUND_MB, id="gz bomb"),
-        pytest.param(traps.sparse_file, 256 * MIB, USAGE, BOUND_MB, id="sparse"),
+        pytest.param(traps.sparse_file, 256 * MIB, USAGE, BOUND_MB, id="sparse", marks=pytest.mark.slow),
         pytest.param(traps.special_files, 1, USAGE, 60, id="pipe and devices"),
     ],
 )
@@ -53,7 +55,11 @@ def test_p09_memory_does_not_grow_with_the_log(tmp_path, make, size, command, me
 
 
 @pytest.mark.parametrize(
-    ("make", "size", "megabytes"), [(traps.deep_line, 8 * MIB - 1024, 100), (traps.gemini_document, 24 * MIB, 110)]
+    ("make", "size", "megabytes"),
+    [
+        pytest.param(traps.deep_line, 8 * MIB - 1024, 100, marks=pytest.mark.slow),
+        (traps.gemini_document, 24 * MIB, 110),
+    ],
 )
 def test_p09_what_is_refused_for_its_size_is_named(tmp_path, make, size, megabytes):
     """A report says that it was skipped, `check` says where, how large it is, and exits 1; neither takes the memory."""

@@ -19,6 +19,7 @@ from sessionlog.reader.check import check_log
 from tests.reliability.children import fork, wait
 from tests.reliability.seam import SleepingClock, watched
 from tests.reliability.test_repair_living import damaged_log, numbers
+from tests.turns import by_turns
 
 NEVER = 1_000_000
 TAKES_ROOM = {"write", "fsync", "link", "mkdir"}
@@ -156,10 +157,10 @@ def test_a_repair_that_is_not_disturbed(memory):
 
 
 @pytest.mark.parametrize(
-    ("how", "step"), [("kill", 3), pytest.param("kill", 1, marks=pytest.mark.slow), ("torn", 1), ("full", 1)]
+    ("how", "step"), [("kill", 7), pytest.param("kill", 1, marks=pytest.mark.slow), ("torn", 1), ("full", 1)]
 )
 def test_stopped_at_each_call(memory, how, step):
-    """Killed before a call (every third one in the quick tier), killed in the middle of a write, or no room."""
+    """Killed before a call (every seventh one in the quick tier), killed in the middle of a write, or no room."""
     stopped = 0
     for at, call in enumerate(calls_of_a_repair(memory / "0"), 1):
         if call not in WHERE.get(how, {call}) or at % step:
@@ -176,8 +177,10 @@ def no_proc(path, **options):
     raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
 
 
-@pytest.mark.parametrize("killed", [True, False])
-@pytest.mark.parametrize("readlink", [os.readlink, no_proc])
+@pytest.mark.parametrize(
+    ("killed", "readlink"),
+    by_turns([(True, no_proc), (True, os.readlink), (False, os.readlink), (False, no_proc)], 2),
+)
 def test_a_line_that_is_written_late(memory, monkeypatch, killed, readlink):
     """The writer looked at the log before it was replaced, and writes when the repair is further, or was killed."""
     monkeypatch.setattr(files.os, "readlink", readlink)
@@ -229,7 +232,7 @@ def test_a_writer_that_was_killed_in_its_line(memory):
 def test_the_next_repair_is_killed_as_well(memory, step):
     """Killed where the log was replaced, the next one killed anywhere: the third finds what both have left."""
     calls = calls_of_a_repair(memory / "0")
-    for first in range(calls.index("replace") + 2, len(calls), 2 if step > 10 else 1):
+    for first in range(calls.index("replace") + 2, len(calls), 4 if step > 10 else 1):
         for second in range(1, NEVER, step):
             path, writer = start(memory / f"{first}-{second}")
             Repair(path, "kill").run(first, writer.emit)

@@ -10,6 +10,7 @@ from tests.security.commands import NOW, RUNS, command_lines, judge, run
 from tests.security.fragments import MARKUP, TERMINAL
 from tests.security.hostile import EVIL, logs, session
 from tests.security.hostile_bytes import FILE_NAMES, HEAVY, byte_logs, packed
+from tests.turns import by_turns
 
 
 def write(folder, name, content):
@@ -64,11 +65,15 @@ def test_a_session_is_found_by_a_hostile_prefix(named):
 
 
 @pytest.mark.usefixtures("scanned_once")
+@pytest.mark.parametrize("has_turns", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", packed())
-def test_packed_logs(name, tmp_path):
-    """Whole ones are read; cut, flipped and mislabelled ones give what can be read of them, and a finding."""
+def test_packed_logs(name, has_turns, tmp_path):
+    """Whole ones are read; cut, flipped and mislabelled ones give what can be read of them, and a finding.
+
+    In the quick tier each log is shown in one format of each command, the next one in the next format.
+    """
     path = write(tmp_path, name.encode(), packed()[name])
-    for arguments in command_lines(path):
+    for arguments in command_lines(path, turn=[*packed()].index(name) if has_turns else None):
         judge(arguments, run(*arguments))
     if name.startswith(("whole", "two-members", "zeros-after")):
         assert run("check", path).code == 0
@@ -76,7 +81,7 @@ def test_packed_logs(name, tmp_path):
         assert run("check", path).code == 1
 
 
-@pytest.mark.parametrize("name", HEAVY)
+@pytest.mark.parametrize("name", by_turns(HEAVY, 2))
 def test_heavy_logs(name, tmp_path):
     """Ten megabytes a line, and bombs that unpack to eighty: each command ends, and says what it left out."""
     path = write(tmp_path, name.encode(), HEAVY[name]())
@@ -124,10 +129,10 @@ def test_all_logs_in_one_report(tmp_path):
 ARGUMENTS = [*TERMINAL, "rich-close", "rich-link", "percent", "dashes", "combining"]
 
 
-@pytest.mark.parametrize("steps", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_p18_hostile_arguments(name, steps):
-    """What is quoted back from the command line is plain text too, in answers and in errors; quick: of one half."""
+    """What is quoted back from the command line is plain text too, in answers and in errors; quick: of a quarter."""
     text = (
         {**TERMINAL, **MARKUP}[name]
         .replace("\x00", "")

@@ -24,13 +24,13 @@ def evil(tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize("steps", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("scanned_once")
 @pytest.mark.parametrize("name", logs())
 def test_p18_every_text_on_a_terminal(name, steps, tmp_path):
     """Tables and conversations in colour carry no sequence of the log's; numbers are shortened there alone.
 
-    In the quick tier each text is shown by one half of the commands, the next one by the others.
+    In the quick tier each text is shown by a quarter of the commands, the next ones by the others.
     """
     path = tmp_path / "log.jsonl"
     path.write_bytes(logs()[name])

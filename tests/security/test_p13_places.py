@@ -10,6 +10,7 @@ import pytest
 from tests.reliability.children import in_child
 from tests.security.commands import NOW, STORY, run
 from tests.security.every_command import build_logs
+from tests.turns import by_turns
 
 SECONDS = 20
 
@@ -37,10 +38,7 @@ def make(path, what):
             os.chdir(here)
 
 
-WHAT = [
-    "fifo", "folder", "endless", "loop", "socket",
-    pytest.param("device", marks=pytest.mark.skipif(os.geteuid() != 0, reason="making a device needs root")),
-]  # fmt: skip
+WHAT = ("fifo", "folder", "endless", "loop", "socket", "device")
 
 
 def run_with_limits(*arguments, **env):
@@ -80,6 +78,11 @@ PLACES = {
 }
 
 
+PAIRS = [
+    (place, what) for turn, place in enumerate(PLACES) for what in (*WHAT[turn % 2 :], *WHAT[: turn % 2])
+]  # by turns of two
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _modules_loaded():
     """Children need not import what each command needs: that would be most of their time."""
@@ -87,10 +90,11 @@ def _modules_loaded():
         run(command, "nowhere")
 
 
-@pytest.mark.parametrize("what", WHAT)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("place", "what"), by_turns(PAIRS, 2))
 def test_p13_no_place_is_opened_that_is_no_file(tmp_path, place, what):
     """The command ends at once, with a sentence or without the file; nothing is written through it."""
+    if what == "device" and os.geteuid() != 0:
+        pytest.skip("making a device needs root")
     path = tmp_path / "place" / "it"
     make(path, what)
     arguments, env = PLACES[place](path)

@@ -8,7 +8,8 @@ from sessionlog.errors import LogNotReadable
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources, load_source
-from tests.sources.homes import all_cases, build_home, environment
+from tests.sources.homes import build_home, environment
+from tests.turns import cases_by_turns
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def opened(monkeypatch):
     return paths
 
 
-@pytest.mark.parametrize("case", all_cases())
+@pytest.mark.parametrize("case", cases_by_turns(4, turn=2))
 def test_no_file_is_read_that_is_not_named(case, tmp_path, opened):
     """For reports and for replays: the log itself, logs of its sub-agents, and what `beside` gives for these."""
     env = environment(case, build_home(case, tmp_path))
@@ -48,7 +49,7 @@ def _is_within(path, named):
     return any(path in (name, f"{name}-wal", f"{name}-shm") or path.startswith(f"{name}{os.sep}") for name in named)
 
 
-@pytest.mark.parametrize("case", all_cases())
+@pytest.mark.parametrize("case", cases_by_turns(4, turn=3))
 def test_what_is_beside_is_never_the_log_itself(case, tmp_path):
     """And each file is named once, and is not above the log."""
     env = environment(case, build_home(case, tmp_path))

@@ -345,7 +345,7 @@ def test_a_stream_whose_turns_count_alone_is_taken_as_it_is(tmp_path):
 @pytest.mark.parametrize("home", ["one-session", "fork-replay", "tools", "damaged-rows"], indirect=True)
 def test_a_scan_goes_on_from_anywhere(home):
     """And events agree with it, and damage never raises."""
-    assert check_source(SOURCE, home, cuts=20, damages=5) > 0
+    assert check_source(SOURCE, home, cuts=8, damages=2) > 0
 
 
 def test_an_archive_that_nobody_can_unpack_is_named(tmp_path):

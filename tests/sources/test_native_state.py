@@ -108,23 +108,25 @@ def as_ours(content):
 # --- the law
 
 
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ours", [True, False])
-def test_the_logs_of_the_test_data_go_on(tmp_path, ours):
-    """Each of them, at every line and inside every line."""
+def test_the_logs_of_the_test_data_go_on(tmp_path, ours, step):
+    """Each of them, at every line and inside every line; in the quick tier every third one."""
     logs = list(native_logs(TESTDATA))
     assert len(logs) > 50
-    for _, content in logs:
+    for _, content in logs[ours::step]:
         goes_on_everywhere(tmp_path, as_ours(content) if ours else content)
 
 
 @pytest.mark.skipif(CONFORMANCE is None, reason="SESSIONLOG_CONFORMANCE is not set: its logs are not cut")
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("folder", ["logs", "edge"])
 @pytest.mark.parametrize("ours", [True, False])
-def test_the_logs_of_others_go_on(tmp_path, folder, ours):
+def test_the_logs_of_others_go_on(tmp_path, folder, ours, step):
     """The same of real logs of the original, and of these as ours."""
     logs = list(native_logs(Path(CONFORMANCE or "") / folder))
     assert logs
-    for _, content in logs:
+    for _, content in logs[ours::step]:
         goes_on_everywhere(tmp_path, (as_ours(content) if ours else content))
 
 

@@ -338,7 +338,7 @@ def dump(*scans):
     )
 
 
-@pytest.mark.parametrize("step", [31, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [61, pytest.param(7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", ["pi/plain-turn", "pi/branches", "pi/odd-bytes", "pi/version-1"])
 def test_a_scan_goes_on_at_any_byte(case, step, tmp_path):
     """The beginning and the rest, put together, are the whole."""

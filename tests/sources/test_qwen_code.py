@@ -216,15 +216,16 @@ def entered(*scans):
     return records, tools, facts
 
 
+@pytest.mark.parametrize("stride", [67, pytest.param(29, marks=pytest.mark.slow)])
 @LOGS
-def test_going_on_gives_the_same(path, tmp_path):
+def test_going_on_gives_the_same(path, stride, tmp_path):
     """A scan of the first bytes and one of the rest, entered together, are a scan of the whole: wherever it was cut."""
     with open(path, "rb") as file:
         whole = file.read()
     log = tmp_path / os.path.basename(path)
     log.write_bytes(whole)
     at_once = entered(scan(str(log), None))
-    step = 1 if "damaged-bytes" in path or "subagents" in path else 29
+    step = stride // 29 if "damaged-bytes" in path or "subagents" in path else stride
     for cut in range(0, len(whole) + 1, step):
         log.write_bytes(whole[:cut])
         first = scan(str(log), None)

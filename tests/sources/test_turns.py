@@ -14,7 +14,8 @@ from sessionlog.sources import native
 from sessionlog.sources.contents import first_words
 from sessionlog.sources.registry import load_source
 from tests.profiles import examples
-from tests.sources.homes import all_cases, build_home
+from tests.sources.homes import build_home
+from tests.turns import cases_by_turns
 
 TESTDATA = Path(__file__).parents[2] / "testdata"
 NATIVE = sorted(
@@ -60,7 +61,7 @@ def counted(source, place):
     return sum(turns or 0 for _, turns, _ in told)
 
 
-@pytest.mark.parametrize("case", all_cases())
+@pytest.mark.parametrize("case", cases_by_turns(3))
 def test_a_scan_counts_the_prompts_that_are_read(case, tmp_path):
     """In every log of every agent, whatever is wrong with it."""
     counted(load_source(case.split("/")[0]), build_home(case, tmp_path))

@@ -69,7 +69,9 @@ def test_a_short_text_stays():
     assert size_of(Message.user("x" * 50)) == 150
 
 
-@pytest.mark.parametrize(("letter", "most"), [("y", MAX_BYTES), ("\U0001f600", 6 << 20)])
+@pytest.mark.parametrize(
+    ("letter", "most"), [pytest.param("y", MAX_BYTES, marks=pytest.mark.slow), ("\U0001f600", 6 << 20)]
+)
 def test_a_session_with_a_message_of_forty_mebibytes_is_remembered(letter, most, tmp_path):
     """The log, the history and what is remembered are the same; what was cut is said in it."""
     history, call = Conversation(), ToolRequest("c", "read", {"path": "x"})
