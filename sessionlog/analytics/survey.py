@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sessionlog import files
 from sessionlog.analytics.columns import Column
-from sessionlog.analytics.question import Question
+from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report
-from sessionlog.engine.scanner import scanner
 from sessionlog.errors import Problem
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.book import Book
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.reading import MOST_NAMED, problems_of
+from sessionlog.ledger.reading import MOST_NAMED, ReadBook, problems_of
 from sessionlog.ledger.schema import HERE, UNREADABLE
 from sessionlog.sources.protocol import Source
 from sessionlog.sources.registry import choose_sources, registry
@@ -165,11 +162,8 @@ def survey_sources(paths: Paths = None, **options: Unpack[Options]) -> SourceRep
     env = os.environ if question.env is None else question.env
     now_ns = int((question.now or datetime.now(UTC)).timestamp()) * SECOND
     chosen = choose_sources((question.filters or {}).get("source", ()))
-    where = Where(
-        ledger=None if question.ledger is None else os.fspath(question.ledger), env=env,
-        scanner=scanner(question.executor, question.jobs), progress=question.progress,
-    )  # fmt: skip
-    found = ask(where, question.price_book(), lambda book: [_found(source, env, book, now_ns) for source in chosen])
+    question = replace(question, filters=None, live=False)  # `chosen` is the filter
+    found = answer(question, lambda book: [_found(source, env, book, now_ns) for source in chosen])
     sums = {name: sum(getattr(one, name) for one in found) for name in SurveyTotals.__slots__}
     problems = registry().problems
     return SourceReport(
@@ -178,7 +172,7 @@ def survey_sources(paths: Paths = None, **options: Unpack[Options]) -> SourceRep
     )  # fmt: skip
 
 
-def _found(source: Source, env: Mapping[str, str], book: Book, now_ns: int) -> FoundSource:
+def _found(source: Source, env: Mapping[str, str], book: ReadBook, now_ns: int) -> FoundSource:
     places = tuple(dict.fromkeys(source.locate(env)))
     named = {"source": source.id}
     kept = source.retention(env)

@@ -202,7 +202,7 @@ def cache_misses(
         fold.apply(event)
     if not fold.answered:
         raise LogNotReadable(f"{log.path}: no request of it has an answer, so its cache use is unknown")
-    answered, usages = fold.answered, fold.usages.read()
+    answered, usages = fold.answered, list(fold.usages.read())
     return CacheReport(
         source=log.source.id, session=name_of_session(log, session), path=log.path, requests=len(answered),
         known_prompts=sum(one.is_known for one in answered), cached_tokens=sum(usage.cache_read for usage in usages),

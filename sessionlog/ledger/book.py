@@ -108,6 +108,10 @@ class Book(ReadBook):
         """End a transaction."""
         self.connection.execute("COMMIT")
 
+    def release_memory(self) -> None:
+        """Free the cached pages, up to 16 MB: this book is not used for a while, and others are."""
+        self.connection.execute("PRAGMA shrink_memory")
+
     def copy(self) -> Book:
         """Return a copy in memory, which can be changed: for queries with other prices, or without some logs."""
         self.reconcile()

@@ -50,6 +50,11 @@ class ReadBook:
         return named[:MOST_NAMED]
 
     @property
+    def unlisted(self) -> tuple[Problem, ...]:
+        """The first problems that belong to no log; none, because no logs were listed."""
+        return ()
+
+    @property
     def priced_from(self) -> str:
         """The price list of estimates and its date, for a footer."""
         return self.meta("priced_from") or ""

@@ -28,8 +28,8 @@ class RowSpool:
         with suppress(OSError):
             self._file, self._path = files.open_temporary(folder)
 
-    def add(self, batch: Any) -> None:
-        """Append a batch."""
+    def add(self, batch: Any) -> int:
+        """Append a batch and return its place, for `read`."""
         data = marshal.dumps(batch, _VERSION)
         if self._file is not None and not self._more:
             with suppress(OSError):
@@ -37,16 +37,24 @@ class RowSpool:
                 self._file.write(len(data).to_bytes(8, "big") + data)
                 self._file.flush()
                 self._size += 8 + len(data)
-                return
+                return self._size - 8 - len(data)
         self._more.append(data)
+        return -len(self._more)
+
+    def read(self, place: int) -> Any:
+        """Return the batch at a place."""
+        if place < 0 or self._file is None:
+            return marshal.loads(self._more[-place - 1])  # noqa: S302 - written by a process of ours
+        self._file.seek(place)
+        size = int.from_bytes(self._file.read(8), "big")
+        return marshal.loads(self._file.read(size))  # noqa: S302 - as above
 
     def __iter__(self) -> Iterator[Any]:
         at = 0
         while self._file is not None and at < self._size:
-            self._file.seek(at)
-            size = int.from_bytes(self._file.read(8), "big")
-            yield marshal.loads(self._file.read(size))  # noqa: S302 - written by a process of ours
-            at += 8 + size
+            batch = self.read(at)
+            at = self._file.tell()
+            yield batch
         for data in self._more:
             yield marshal.loads(data)  # noqa: S302 - as above
 

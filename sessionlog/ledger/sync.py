@@ -12,6 +12,7 @@ import marshal
 import os
 import sqlite3
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -270,7 +271,7 @@ class _Inserter:
         self._bytes = 0
         self._is_marked = False  # whether `missing` changed for any log
         self.failed = 0
-        self._new: list[tuple[str, str]] = []  # (source, path) of logs that are new, or were replaced
+        self._new = array("q")  # numbers of the jobs whose logs are new, or were replaced
 
     def begin(self, lost: Mapping[int, int]) -> None:
         """Start writing, or raise `LedgerBusy` at once; mark the logs that are gone and those that are back."""
@@ -319,7 +320,7 @@ class _Inserter:
         else:
             self._book.connection.execute(_INSERT, values)
         if row is None or _is_another(row, scanned, job.path):
-            self._new.append((job.source, job.path))
+            self._new.append(job.number)
         if row is not None and row[_AT["missing"]] == ELSEWHERE:
             writer.move(file_id, counts=True)
         writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
@@ -372,7 +373,7 @@ class _Inserter:
             if is_last:
                 self._book.set_meta("synced", str(time.time_ns()))
             self._book.commit()
-            self._writer, self._bytes, self._new = None, 0, []
+            self._writer, self._bytes, self._new = None, 0, array("q")
 
     def _moved(self) -> list[int]:
         """Ids of logs that are gone and whose bytes begin a new log: it was renamed, moved, packed or unpacked."""
@@ -382,9 +383,9 @@ class _Inserter:
         missing = self._book.connection.execute(sql).fetchall()
         counts = {int(head.partition(":")[0]) for _, _, head, *_ in missing}
         begun: dict[tuple[str, str], list[str]] = {}
-        for source, path in self._new if missing else ():
+        for job in map(self._plan.jobs.__getitem__, self._new if missing else ()):
             for count in filter(None, counts):
-                begun.setdefault((source, head_of(path, count)), []).append(path)
+                begun.setdefault((job.source, head_of(job.path, count)), []).append(job.path)
         return [
             file_id
             for file_id, source, head, tail, offset, size in missing

@@ -123,15 +123,19 @@ def _compared(
     progress: Progress | None,
 ) -> Verified:
     """Compare a copy in memory, which is synced first: nothing is written, and new rows of logs are no difference."""
+    book.release_memory()
     scanned = load_book(None, prices, env=env, scanner=scanner, progress=progress)
     try:
+        scanned.release_memory()
         changed = find_changed(book.connection)
         if changed:
             return Verified(path=path, changed=tuple(changed[:NAMED]), changed_count=len(changed))
         copy = book.copy()
+        book.release_memory()
         derived = compare_derived(copy)
         if derived:
             return Verified(path=path, derived=tuple(derived[:NAMED]), derived_count=len(derived))
+        copy.release_memory()
         refresh(copy, env, scanner=scanner, trusting=False)
         copy.forget(copy.missing(GONE, ELSEWHERE, UNREADABLE))
         found = compare_books(copy, scanned)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.diff.align import Pair
+from sessionlog.analytics.diff.align import Pair, Pairs
 from sessionlog.analytics.diff.report import SessionDiff
 from sessionlog.render.diff_head import figure_lines, tool_lines
 from sessionlog.render.diff_message import bodies, side_by_side, text_bodies, title
@@ -97,10 +97,12 @@ def _parting(diff: SessionDiff) -> Line:
     return line
 
 
-def _messages(rest: Sequence[Pair], width: int, *, full: bool) -> Iterator[Line]:
+def _messages(rest: Pairs, width: int, *, full: bool) -> Iterator[Line]:
     left = len(rest) if full else _SHOWN
-    for is_same, group in groupby(rest, key=lambda pair: pair.kind == "same"):
-        pairs = list(group)
+    end = 0
+    for is_same, group in groupby(rest.kinds(), key=lambda kind: kind == "same"):
+        start, end = end, end + sum(1 for _ in group)
+        pairs = rest[start:end]
         if is_same:
             yield Line()
             yield _alike(pairs)
@@ -111,7 +113,7 @@ def _messages(rest: Sequence[Pair], width: int, *, full: bool) -> Iterator[Line]
         left -= min(left, len(pairs))
         if not left:
             break
-    differing = sum(pair.kind != "same" for pair in rest)
+    differing = sum(kind != "same" for kind in rest.kinds())
     if not full and differing > _SHOWN:
         yield Line()
         yield Line(f"… {counted(differing - _SHOWN, 'message')} more that differ (--full)", "note")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
@@ -46,17 +46,17 @@ class ResponseUsages:
         self._providers.append(sys.intern(provider))
         self._estimated.append(data.get("quality") == "estimated")
 
-    def read(self) -> list[TokenUsage]:
-        """Return the usage of each response."""
+    def read(self) -> Iterator[TokenUsage]:
+        """Yield the usage of each response."""
         width = len(TOKEN_CLASSES)
         rows = (self._counts[width * n : width * (n + 1)] for n in range(len(self)))
         usages = (TokenUsage(**dict(zip(TOKEN_CLASSES, row, strict=True))) for row in rows)
-        return [self._disjoint(usage, provider) for usage, provider in zip(usages, self._providers, strict=True)]
+        return (self._disjoint(usage, provider) for usage, provider in zip(usages, self._providers, strict=True))
 
-    def reported(self) -> list[TokenUsage]:
-        """Return the usage of each response as its provider counted it; empty where the agent estimated it."""
+    def reported(self) -> Iterator[TokenUsage]:
+        """Yield the usage of each response as its provider counted it; empty where the agent estimated it."""
         read = zip(self.read(), self._estimated, strict=True)
-        return [TokenUsage() if is_estimated else usage for usage, is_estimated in read]
+        return (TokenUsage() if is_estimated else usage for usage, is_estimated in read)
 
     def provider_of(self, data: Mapping[str, Any]) -> str:
         """Return the provider that served a response; "" where neither it nor its session names one."""

@@ -3,11 +3,14 @@
 import os
 import re
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
+from sessionlog.analytics.diff.align import Pairs
+from sessionlog.analytics.diff.message_list import MessageList
 from sessionlog.render.diff import render_diff
 from sessionlog.render.line import wrap_lines
 from tests.analytics.diff.talks import CALM, make_said, tell
@@ -92,6 +95,18 @@ def test_what_is_far_from_a_difference_is_left_out():
     assert shown(found, full=True).count("more") == 200
 
 
+def with_pairs(diff, pairs):
+    """The comparison with other pairs."""
+    left, right = (
+        MessageList(filter(None, side)).finish() for side in zip(*((p.left, p.right) for p in pairs), strict=True)
+    )
+    places = count(), count()
+    put = Pairs(left, right)
+    for pair in pairs:
+        put.append(*(-1 if one is None else next(n) for one, n in zip((pair.left, pair.right), places, strict=True)))
+    return replace(diff, pairs=put)
+
+
 def test_long_messages_are_cut_and_say_so():
     """After six lines, with how many more there are."""
     lines = "\n".join(f"line {n}" for n in range(20))
@@ -99,7 +114,7 @@ def test_long_messages_are_cut_and_say_so():
     assert "  … +14 lines (--full)\n" in shown(found)
     assert "line 19" in shown(found, full=True)
     end = of_talks(tell([("x" * 9_000 + "a", ["ok"])]), tell([("x" * 9_000 + "b", ["ok"])]))
-    cut = replace(end, pairs=tuple(replace(p, left=replace(p.left, text="x", left_out=9_000)) for p in end.pairs[:1]))
+    cut = with_pairs(end, [replace(p, left=replace(p.left, text="x", left_out=9_000)) for p in end.pairs[:1]])
     assert "(--full)" in shown(cut)
 
 
@@ -124,7 +139,7 @@ def test_marks_of_what_went_wrong_are_signs():
         replace(pair, left=pair.left and replace(pair.left, failed=pair.left.role == "tool", partial=pair.left.role == "assistant"))
         for pair in found.pairs
     ]  # fmt: skip
-    text = shown(replace(found, pairs=tuple(pairs)))
+    text = shown(with_pairs(found, pairs))
     assert "⚙ read ✘ failed" in text
     assert "model ◌ broke off" in text
 
@@ -157,7 +172,7 @@ def test_an_answer_with_a_call_shows_it():
                   [("go", [("", [("read", {"path": "src/b.py", "limit": 5}, "x")])])])  # fmt: skip
     assert '⚙ read {"limit": 5, "path": "src/[-a-].py"}' in shown(found)
     called = make_said("assistant", "", calls=[("read", "{broken", "")])
-    assert "{broken" in shown(replace(found, pairs=(replace(found.pairs[1], left=called),)))
+    assert "{broken" in shown(with_pairs(found, [replace(found.pairs[1], left=called)]))
 
 
 def test_a_fork_of_a_parent_that_had_dropped_much(tmp_path):

@@ -33,7 +33,7 @@ def test_what_is_beside_the_conversation_is_learned_from():
     read.add({"usage": {"input": 100, "cache_read": 40}})
     for _ in range(2):
         read.observe({"usage": {"input": 10, "cache_read": 40}})
-    assert (len(read), read.read()[0].prompt) == (1, 140)
+    assert [usage.prompt for usage in read.read()] == [140]
 
 
 def test_no_class_is_lost():
@@ -42,4 +42,4 @@ def test_no_class_is_lost():
     read = ResponseUsages()
     read.begin({"v": 1})
     read.add({"usage": usage})
-    assert read.read()[0] == read_usage(usage)[0]
+    assert list(read.read()) == [read_usage(usage)[0]]

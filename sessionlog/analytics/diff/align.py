@@ -7,20 +7,24 @@ difflib only if that is cheap. Ten thousand messages per side take a moment, als
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
+from typing import overload
 
 from sessionlog.analytics.diff.message import DiffMessage
+from sessionlog.analytics.diff.message_list import MessageList
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.seen import common_length
 
 _CLOSE = 6_000  # pairs of equal elements, the measure of difflib's work
 _NEAR = 8  # messages
 _Kind = tuple[str, str, int]  # the role, the tool, and the turn relative to the last equal message
-_Messages = Sequence[DiffMessage]
+_Places = Sequence[int]
+_NONE = -1
 _Run = tuple[int, int, int]  # its start on the left, its start on the right, and its length
 
 
@@ -44,28 +48,88 @@ class Pair:
         return "same" if self.left.digest == self.right.digest else "changed"
 
 
-def align(left: _Messages, right: _Messages) -> list[Pair]:
-    """Return all messages of both sides in order, each paired with the equal or corresponding one of the other side."""
-    pairs: list[Pair] = []
+class Pairs(Sequence[Pair]):
+    """Pairs in order; only the places of their messages are kept."""
+
+    def __init__(self, left: MessageList, right: MessageList) -> None:
+        """Begin without pairs of these messages."""
+        self._left, self._right = left, right
+        self._places = array("q"), array("q")  # of the left and the right messages; `_NONE` for none
+
+    def append(self, left: int, right: int) -> None:
+        """Append a pair of messages by their places; `_NONE` for none."""
+        for places, place in zip(self._places, (left, right), strict=True):
+            places.append(place)
+
+    def kinds(self) -> Iterator[str]:
+        """Yield the kind of each pair."""
+        return map(self.kind, range(len(self)))
+
+    def kind(self, index: int) -> str:
+        """Return the kind of a pair (see `Pair.kind`), without reading its messages."""
+        left, right = (places[index] for places in self._places)
+        if _NONE in (left, right):
+            return "left" if right == _NONE else "right"
+        return "same" if self._left.digests[left] == self._right.digests[right] else "changed"
+
+    def __len__(self) -> int:
+        return len(self._places[0])
+
+    def __iter__(self) -> Iterator[Pair]:
+        return map(self._pair, *self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Pair: ...
+    @overload
+    def __getitem__(self, index: slice) -> Pairs: ...
+    def __getitem__(self, index: int | slice) -> Pair | Pairs:
+        left, right = self._places
+        if not isinstance(index, slice):
+            return self._pair(left[index], right[index])
+        part = Pairs(self._left, self._right)
+        part._places = left[index], right[index]
+        return part
+
+    def _pair(self, left: int, right: int) -> Pair:
+        return Pair(
+            left=None if left == _NONE else self._left[left], right=None if right == _NONE else self._right[right]
+        )
+
+
+def align(
+    left: MessageList, right: MessageList, *, ours: _Places | None = None, theirs: _Places | None = None
+) -> Pairs:
+    """Return all messages of both sides in order, each paired with the equal or corresponding one of the other side.
+
+    Args:
+        left: The messages of the left session.
+        right: Those of the right one.
+        ours: The places of the left messages to align; None for all.
+        theirs: Those of the right messages.
+    """
+    ours, theirs = (range(len(side)) if some is None else some for side, some in ((left, ours), (right, theirs)))
+    pairs = Pairs(left, right)
     turns = 0, 0
-    for one, other, same in _walk(left, right, _matches([m.digest for m in left], [m.digest for m in right])):
-        pairs += _gap(one, other, turns)
-        for first, second in same:
-            pairs.append(Pair(left=first, right=second))
-            turns = first.turn, second.turn
+    digests = [left.digests[place] for place in ours], [right.digests[place] for place in theirs]
+    for gap, same in _walk(ours, theirs, _matches(*digests)):
+        _gap(pairs, left, right, gap, turns)
+        last = None
+        for last in same:
+            pairs.append(*last)
+        if last is not None:
+            turns = left[last[0]].turn, right[last[1]].turn
     return pairs
 
 
 def _walk(
-    left: _Messages, right: _Messages, runs: Sequence[_Run]
-) -> Iterator[tuple[_Messages, _Messages, Iterable[tuple[DiffMessage, DiffMessage]]]]:
+    left: _Places, right: _Places, runs: Sequence[_Run]
+) -> Iterator[tuple[tuple[_Places, _Places], Iterable[tuple[int, int]]]]:
     """Yield for each run the messages before it on the left and on the right, and its pairs; last the rest."""
     done_left = done_right = 0
     for start, other, size in [*runs, (len(left), len(right), 0)]:
         end_left, end_right = start + size, other + size
         yield (
-            left[done_left:start],
-            right[done_right:other],
+            (left[done_left:start], right[done_right:other]),
             zip(left[start:end_left], right[other:end_right], strict=True),
         )
         done_left, done_right = end_left, end_right
@@ -130,16 +194,21 @@ def is_little_work(left: Sequence[object], right: Sequence[object]) -> bool:
     return sum(count * counts[value] for value, count in Counter(left).items()) <= _CLOSE
 
 
-def _gap(left: _Messages, right: _Messages, turns: tuple[int, int]) -> Iterator[Pair]:
+def _gap(
+    pairs: Pairs, left: MessageList, right: MessageList, gap: tuple[_Places, _Places], turns: tuple[int, int]
+) -> None:
     """Pair the messages between equal runs by kind: role, tool and relative turn."""
     one, other = (
-        [(message.role, message.tool, message.turn - turn) for message in side]
-        for side, turn in zip((left, right), turns, strict=True)
+        [(message.role, message.tool, message.turn - turn) for message in map(side.__getitem__, places)]
+        for side, places, turn in zip((left, right), gap, turns, strict=True)
     )
-    for only_left, only_right, pairs in _walk(left, right, _kinds(one, other)):
-        yield from (Pair(left=message) for message in only_left)
-        yield from (Pair(right=message) for message in only_right)
-        yield from (Pair(left=one, right=other) for one, other in pairs)
+    for (only_left, only_right), alike in _walk(*gap, _kinds(one, other)):
+        for place in only_left:
+            pairs.append(place, _NONE)
+        for place in only_right:
+            pairs.append(_NONE, place)
+        for places in alike:
+            pairs.append(*places)
 
 
 def _kinds(left: Sequence[_Kind], right: Sequence[_Kind]) -> list[_Run]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 from sessionlog.fast_dataclasses import dataclass, field, replace
@@ -110,30 +108,3 @@ def cut_to(message: DiffMessage, most: int | None) -> DiffMessage:
         for call in message.calls
     )
     return replace(message, text=message.text[:most], calls=calls, left_out=max(0, len(message.text) - most))
-
-
-def in_order_of_calls(messages: Sequence[DiffMessage]) -> list[DiffMessage]:
-    """Return the messages with results in the order of their calls: parallel tools end in any order."""
-    ordered: list[DiffMessage] = []
-    order: dict[str, int] = {}
-    for is_result, group in groupby(messages, lambda one: one.role == "tool"):
-        if is_result:
-            ordered += sorted(group, key=lambda result: order.get(result.call_id, len(order)))
-            continue
-        for one in group:
-            ordered.append(one)
-            if one.calls:
-                order = {call.call_id: index for index, call in enumerate(one.calls)}
-    return ordered
-
-
-def numbered(messages: list[DiffMessage]) -> tuple[DiffMessage, ...]:
-    """Return the messages with their numbers and turns: each prompt begins a turn.
-
-    The list is used up: of a long log there is no room for all messages twice.
-    """
-    turn = 0
-    for index, one in enumerate(messages):
-        turn += one.role == "user"
-        messages[index] = replace(one, number=index + 1, turn=turn)
-    return tuple(messages)

@@ -8,14 +8,16 @@ counted, and are not a difference.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
-from sessionlog.analytics.diff.align import Pair, align
+from sessionlog.analytics.diff.align import Pair, Pairs, align
 from sessionlog.analytics.diff.gates import GateName, GateResult, Limit, check_limits, check_same_tools
 from sessionlog.analytics.diff.message import KEPT, DiffMessage
+from sessionlog.analytics.diff.message_list import MessageList
 from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.transcript import ToolUse, Transcript
 from sessionlog.errors import Problem, problems_dict
@@ -92,7 +94,7 @@ class SessionDiff:
 
     left: Side
     right: Side
-    pairs: tuple[Pair, ...]
+    pairs: Pairs
     dropped: int = 0
     gates: tuple[GateResult, ...] = ()
 
@@ -104,7 +106,7 @@ class SessionDiff:
     @property
     def is_equal(self) -> bool:
         """Whether both have the same messages and, as far as known, the same system prompt."""
-        return self.is_same_system is not False and all(pair.kind == "same" for pair in self.pairs)
+        return self.is_same_system is not False and all(kind == "same" for kind in self.pairs.kinds())
 
     @property
     def is_same_system(self) -> bool | None:
@@ -117,10 +119,10 @@ class SessionDiff:
     @property
     def common(self) -> int:
         """The number of equal messages before the sessions diverge."""
-        return next((index for index, pair in enumerate(self.pairs) if pair.kind != "same"), len(self.pairs))
+        return next((index for index, kind in enumerate(self.pairs.kinds()) if kind != "same"), len(self.pairs))
 
     @property
-    def rest(self) -> tuple[Pair, ...]:
+    def rest(self) -> Pairs:
         """The messages after the common ones."""
         return self.pairs[self.common :]
 
@@ -163,8 +165,8 @@ class SessionDiff:
     @property
     def counts(self) -> dict[str, int]:
         """The numbers of messages that are the same, changed, on one side only, or dropped before the fork."""
-        kinds = [pair.kind for pair in self.pairs]
-        return {kind: kinds.count(kind) for kind in ("same", "changed", "left", "right")} | {"dropped": self.dropped}
+        counts = Counter(self.pairs.kinds())
+        return {kind: counts[kind] for kind in ("same", "changed", "left", "right")} | {"dropped": self.dropped}
 
     @property
     def problem_count(self) -> int:
@@ -273,14 +275,15 @@ def diff_sessions(
 def compare(left: Side, right: Side) -> SessionDiff:
     """Compare two sides that were read."""
     fork = _fork(left, right)
-    one: Sequence[DiffMessage] = left.transcript.messages
-    other: Sequence[DiffMessage] = right.transcript.messages
+    one, other = left.transcript.messages, right.transcript.messages
+    ours: Sequence[int] = range(len(one))
+    theirs: Sequence[int] = range(len(other))
     if fork == "right":
-        one = _without_dropped(one, right.transcript)
+        ours = _without_dropped(one, right.transcript)
     elif fork == "left":
-        other = _without_dropped(other, left.transcript)
-    dropped = len(left.transcript.messages) + len(right.transcript.messages) - len(one) - len(other)
-    return SessionDiff(left=left, right=right, pairs=tuple(align(one, other)), dropped=dropped)
+        theirs = _without_dropped(other, left.transcript)
+    dropped = len(one) + len(other) - len(ours) - len(theirs)
+    return SessionDiff(left=left, right=right, pairs=align(one, other, ours=ours, theirs=theirs), dropped=dropped)
 
 
 def _fork(left: Side, right: Side) -> Literal["left", "right", "both"] | None:
@@ -294,14 +297,17 @@ def _fork(left: Side, right: Side) -> Literal["left", "right", "both"] | None:
     return "both" if left.parent and left.parent == right.parent and left.session != right.session else None
 
 
-def _without_dropped(messages: Sequence[DiffMessage], fork: Transcript) -> Sequence[DiffMessage]:
-    """The parent's messages without those dropped before the fork; a summary is where the fork has it."""
+def _without_dropped(messages: MessageList, fork: Transcript) -> Sequence[int]:
+    """The places of the parent's messages not dropped before the fork; a summary is where the fork has it."""
     if fork.forked_at is None:
-        return messages
-    before: dict[bytes, list[DiffMessage]] = {}
-    for one in messages:
+        return range(len(messages))
+    before: dict[bytes, list[int]] = {}
+    after: list[int] = []
+    for place, one in enumerate(messages):
         if one.seq <= fork.forked_at:
-            before.setdefault(one.digest, []).append(one)
+            before.setdefault(one.digest, []).append(place)
+        else:
+            after.append(place)
     # Of equal messages, the last ones are those that were not dropped.
     kept = [before[digest].pop() for digest in reversed(fork.inherited) if before.get(digest)]
-    return [*reversed(kept), *(one for one in messages if one.seq > fork.forked_at)]
+    return [*reversed(kept), *after]

@@ -17,9 +17,8 @@ from sessionlog.analytics.diff.message import (
     DiffMessage,
     cut_to,
     diff_message,
-    in_order_of_calls,
-    numbered,
 )
+from sessionlog.analytics.diff.message_list import MessageList
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
@@ -55,7 +54,7 @@ class Transcript:
         problems: The first of them.
     """
 
-    messages: tuple[DiffMessage, ...]
+    messages: MessageList
     system: str
     offered: Mapping[str, bytes]
     tools: Mapping[str, ToolUse]
@@ -89,7 +88,7 @@ class _Fold:
         self.damage = Damage()
         self._own, self._kept = own, kept
         self._conversation = ConversationFold(own=own)
-        self._messages: list[DiffMessage] = []
+        self._messages = MessageList()
         self._system: list[str] = []
         self._names: dict[str, str] = {}
         self._called: list[str] = []  # tools that the last response calls
@@ -123,9 +122,8 @@ class _Fold:
     def transcript(self) -> Transcript:
         for splice in self._conversation.finish():
             self._apply(splice, {})
-        messages, self._messages = in_order_of_calls(self._messages), []
         return Transcript(
-            messages=numbered(messages), system="\n\n".join(self._system),
+            messages=self._messages.finish(), system="\n\n".join(self._system),
             offered=self._offered, tools=self._tools,
             turns=self._conversation.turns, inherited=tuple(self._inherited),
             forked_at=self._forked_at, taken_back=self._taken_back,
@@ -216,12 +214,7 @@ class _Fold:
     def _take_back(self, gone: Iterable[bytes]) -> None:
         """Remove undone messages; a compaction may have dropped some of them before."""
         for digest in reversed(tuple(gone)):
-            place = next(
-                (n for n in range(len(self._messages) - 1, -1, -1) if self._messages[n].digest == digest), None
-            )
-            if place is not None:
-                del self._messages[place]
-                self._taken_back += 1
+            self._taken_back += self._messages.remove_last(digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,12 +98,12 @@ def read_logged_session(log: LogLike, *, request: int | None = None) -> Snapshot
             usages.add(event.data)  # all answers show how the provider counts
         elif kind == "llm.response" and not is_over:
             usages.observe(event.data)
-    reported = usages.reported()
+    reported = list(usages.reported())
     counted = [reported[n] for n in answers]
     wanted = [usage for usage in counted if usage.prompt] if request is None else counted if request > 0 else []
     last = wanted[-1] if wanted else TokenUsage()
     return replace(
-        fold.result(usages.read()),
+        fold.result(list(usages.read())),
         prompt_tokens=last.prompt or None,
         output_tokens=last.output if last.prompt else None,
     )

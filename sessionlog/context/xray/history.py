@@ -12,13 +12,14 @@ from their length in bytes, at the selected request's ratio of tokens to bytes. 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
 from sessionlog.context.xray.measure import TOOL_INSTRUCTIONS, SizedMessage, Summed, measure_tools
 from sessionlog.context.xray.pieces import size_of, sum_up, total
-from sessionlog.context.xray.requests import History, Sample, Window, name_results
+from sessionlog.context.xray.requests import History, Packed, Sample, Window, name_results
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.fast_dataclasses import dataclass, replace
@@ -85,7 +86,7 @@ class _Fold:
         self._names: dict[str, str] = {}
         self._last_model = ""  # the model that answered last, for requests that name none
         self._selected: _Selected | None = None
-        self._sizes: list[int] = []
+        self._sizes = array("q")
         self._usages = ResponseUsages()  # without that of a last request that has no answer yet
         self._compactions: list[int] = []
 
@@ -168,9 +169,8 @@ class _Fold:
             size = sum(one.size for one in sent)
         aside = sum(one.size for one in chain(head, reasoning))
         number = self._conversation.requests
-        self._sizes[number - 1 :] = [
-            size + aside + (size_of(tools) if tools else 0)
-        ]  # replaces a request without an answer
+        whole = size + aside + (size_of(tools) if tools else 0)
+        self._sizes[number - 1 :] = array("q", [whole])  # replaces a request without an answer
         if self._wanted in (None, number):
             window = Window(
                 number=number, time_ns=event.time_ns, model=model or "",
@@ -252,18 +252,18 @@ class _Fold:
         estimates = (fixed + (one * tokens // size if size else 0) for one in self._sizes)
         return History(
             window=window, is_waiting=self._conversation.is_waiting,
-            samples=tuple(self._samples(estimates)),
+            samples=Packed(Sample.of_numbers, 3, self._samples(estimates)),
             compactions=tuple(number for number in self._compactions if number <= len(self._sizes)),
             problem_count=self.damage.count, problems=self.damage.problems,
         )  # fmt: skip
 
-    def _samples(self, estimates: Iterable[int]) -> Iterator[Sample]:
-        """Yield the size of each request."""
+    def _samples(self, estimates: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+        """Yield the size of each request, as the numbers of a sample."""
         for estimate, usage in zip_longest(estimates, self._usages.reported()):
             if usage is not None and usage.prompt:
-                yield Sample(estimate=estimate, reported=usage.prompt, cached=usage.cache_read)
+                yield estimate, usage.prompt, usage.cache_read
             else:
-                yield Sample(estimate=estimate)
+                yield estimate, -1, -1
 
 
 def _uncounted(messages: Iterable[SizedMessage]) -> int:

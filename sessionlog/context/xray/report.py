@@ -25,7 +25,7 @@ from sessionlog.context.xray.parts import (
     with_shares,
 )
 from sessionlog.context.xray.pieces import total
-from sessionlog.context.xray.requests import History, Sample, Window
+from sessionlog.context.xray.requests import History, Packed, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass
@@ -52,6 +52,11 @@ class Growth:
     request: int
     tokens: int
     reported: bool
+
+    @classmethod
+    def of_numbers(cls, request: int, tokens: int, reported: int) -> Growth:
+        """Return the size of a request; `reported` is 0 or 1."""
+        return cls(request=request, tokens=tokens, reported=bool(reported))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -104,7 +109,7 @@ class ContextReport:
     estimated_tokens: int
     cached_tokens: int | None
     is_whole: bool
-    growth: tuple[Growth, ...]
+    growth: Sequence[Growth]
     compactions: tuple[int, ...]
     items: tuple[Item, ...]
     repeats: tuple[Repeat, ...]
@@ -194,7 +199,7 @@ def xray(
 
 def _report(log: Log, session: str, history: History, window: Window) -> ContextReport:
     sample = history.samples[window.number - 1]
-    growth = tuple(_growth(history.samples, is_whole=window.is_whole))
+    growth = Packed(Growth.of_numbers, 3, _growth(history.samples, is_whole=window.is_whole))
     size = growth[window.number - 1].tokens
     system = "system prompt" if window.has_prompt else "system messages"
     kinds = sort_pieces(window.pieces)
@@ -242,11 +247,14 @@ def _size_of(window: Window, held: int) -> int | None:
     return next((size for size in (window.size, *known) if size and size >= held), None)
 
 
-def _growth(samples: Sequence[Sample], *, is_whole: bool) -> Iterator[Growth]:
-    """Yield the sizes in order; a request without a count lacks as many tokens as the last one with a count."""
+def _growth(samples: Sequence[Sample], *, is_whole: bool) -> Iterator[tuple[int, int, int]]:
+    """Yield the sizes in order, as the numbers of a `Growth`.
+
+    A request without a count lacks as many tokens as the last one with a count.
+    """
     missing = 0
     for number, sample in enumerate(samples, start=1):
         if sample.reported is not None:
             missing = missing_of(sample.estimate, sample.reported, is_whole=is_whole)
         tokens = sample.estimate + missing if sample.reported is None else sample.reported
-        yield Growth(request=number, tokens=tokens, reported=sample.reported is not None)
+        yield number, tokens, sample.reported is not None

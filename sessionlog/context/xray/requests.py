@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar, overload
 
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import dataclass, replace
+
+T = TypeVar("T")
+
+
+class Packed(Sequence[T]):
+    """Small values that are kept as rows of integers, and made on access: a long session has a million."""
+
+    def __init__(self, make: Callable[..., T], width: int, rows: Iterable[Sequence[int]]) -> None:
+        """Keep the rows, each of `width` numbers, the arguments of `make`."""
+        self._make, self._width, self._numbers = make, width, array("q")
+        for row in rows:
+            self._numbers.extend(row)
+
+    def __len__(self) -> int:
+        return len(self._numbers) // self._width
+
+    def __iter__(self) -> Iterator[T]:
+        numbers = iter(self._numbers)
+        return (self._make(*row) for row in zip(*[numbers] * self._width, strict=True))
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        places = range(len(self))[index]
+        if isinstance(places, int):
+            return self._make(*self._numbers[places * self._width : (places + 1) * self._width])
+        return tuple(self[place] for place in places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +53,13 @@ class Sample:
     estimate: int
     reported: int | None = None
     cached: int | None = None
+
+    @classmethod
+    def of_numbers(cls, estimate: int, reported: int, cached: int) -> Sample:
+        """Return a sample; a negative number stands for None."""
+        return cls(
+            estimate=estimate, reported=None if reported < 0 else reported, cached=None if cached < 0 else cached
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +105,7 @@ class History:
     """
 
     window: Window | None
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
     compactions: tuple[int, ...]
     is_waiting: bool = False
     problem_count: int = 0

@@ -172,7 +172,7 @@ class _Fold:
 
     def recordings(self) -> Iterator[Recording]:
         """Yield a recording for each exchange."""
-        usages = self._usages.read()
+        usages = list(self._usages.read())
         for number, one in enumerate(self.exchanges, start=1):
             yield Recording(
                 number=number, request=one.request, answer=_answer(one, number, usages[one.index]), agent=one.agent,

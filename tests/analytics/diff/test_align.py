@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.diff.align import align
-from sessionlog.analytics.diff.message import numbered
+from sessionlog.analytics.diff.message_list import MessageList
 from tests.analytics.diff.talks import make_said
 from tests.profiles import examples
 
@@ -14,7 +14,7 @@ WORD = st.builds(str.__add__, st.sampled_from("uat"), st.sampled_from("xyz"))
 
 def talk(words):
     """Messages of two-letter words: who speaks, and what."""
-    return numbered([make_said(ROLES[word[0]], word[1:]) for word in words])
+    return MessageList(make_said(ROLES[word[0]], word[1:]) for word in words).finish()
 
 
 def pairs(left, right):
@@ -78,7 +78,8 @@ def test_long_talks_take_a_moment():
     once = talk([f"u{n}" for n in range(10_000)])
     often = talk(["uok"] * 10_000)
     few = talk([f"a{'xyz'[n * n % 3]}" for n in range(10_000)])
-    for left, right in ((once, once[::-1]), (often, often[:5_000]), (once, often), (few, few[1:])):
+    parts = MessageList(once[::-1]).finish(), MessageList(often[:5_000]).finish(), MessageList(few[1:]).finish()
+    for left, right in zip((once, often, few, once), (*parts, often), strict=True):
         found = align(left, right)
         assert [pair.left for pair in found if pair.left] == list(left)
         assert [pair.right for pair in found if pair.right] == list(right)

@@ -45,7 +45,7 @@ def of_talks(left, right, sources=("native", "native")):
         Side(source=source, session=name, path=name, transcript=fold_transcript(as_events(talk)))
         for name, talk, source in zip("ab", (left, right), sources, strict=True)
     ]
-    pairs = tuple(align(sides[0].transcript.messages, sides[1].transcript.messages))
+    pairs = align(sides[0].transcript.messages, sides[1].transcript.messages)
     return SessionDiff(left=sides[0], right=sides[1], pairs=pairs)
 
 
@@ -55,7 +55,7 @@ def test_a_session_is_equal_to_itself_under_other_ids_and_times(talk, whole):
     """However its log spells it."""
     found = of_talks(tell(talk), tell(talk, whole=whole, ids="x", clock="11:11:11"))
     assert found.is_equal
-    assert found.rest == ()
+    assert not found.rest
     assert found.to_dict()["divergence"] is None
 
 
