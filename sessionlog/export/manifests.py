@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 from sessionlog._version import __version__
@@ -39,11 +40,13 @@ class Manifest:
         names: Its name; several after two exports at once, none before the first one.
         number: Counts up from 1.
         files: All files that hold.
+        machine_name: The machine's name for people; None for none.
     """
 
     names: tuple[str, ...] = ()
     number: int = 0
     files: tuple[File, ...] = ()
+    machine_name: str | None = None
 
 
 class Manifests:
@@ -64,8 +67,10 @@ class Manifests:
         names = tuple(name for name in found if _number(name) == number)
         if names == known.names:
             return known
-        listed = {file["path"]: file for name in names for file in self._files(name)}
-        return Manifest(names, number, tuple(listed.values()))
+        documents = [self._read(name) for name in names]
+        listed = {file["path"]: file for document in documents for file in document["files"]}
+        name = documents[-1].get("machine_name") if documents else None
+        return Manifest(names, number, tuple(listed.values()), name)
 
     def write(self, before: Manifest, files: Sequence[File], machine_name: str | None, now: datetime) -> Manifest:
         """Write the next manifest, which lists all files that hold, and return it."""
@@ -77,7 +82,7 @@ class Manifests:
         data = json.dumps(document, indent=1, ensure_ascii=False).encode("utf-8", "replace")
         name = f"{number:08d}-{now:{_TIME}}-{sha256(data).hexdigest()[:16]}.json"
         self._target.write(self.path(name), data)
-        return Manifest((name,), number, tuple(files))
+        return Manifest((name,), number, tuple(files), machine_name)
 
     def path(self, name: str) -> str:
         """Return where a manifest is, below the destination."""
@@ -92,12 +97,12 @@ class Manifests:
             NotExported: They cannot be read or removed.
         """
         names = self._names()
-        old = [name for name, after in zip(names, names[1:], strict=False) if _written(after) < now - KEPT]
+        old = [name for name, after in pairwise(names) if _written(after) < now - KEPT]
         old = [name for name in old if _number(name) < _number(names[-1])]
         removed = 0
         if old:
-            held = {file["path"] for name in {names[len(old)], *names[-2:]} for file in self._files(name)}
-            gone = {file["path"] for name in old for file in self._files(name)} - held
+            held = {file["path"] for name in {names[len(old)], *names[-2:]} for file in self._read(name)["files"]}
+            gone = {file["path"] for name in old for file in self._read(name)["files"]} - held
             for path in (*sorted(gone), *map(self.path, old)):
                 self._target.remove(path)
             removed = len(gone)
@@ -107,12 +112,12 @@ class Manifests:
         found = self._target.names(self._folder)
         return [name for name in found if name.endswith(".json") and name.partition("-")[0].isdigit()]
 
-    def _files(self, name: str) -> list[File]:
+    def _read(self, name: str) -> dict[str, Any]:
         try:
-            document = json.loads(self._target.read(self.path(name)))
+            document: dict[str, Any] = json.loads(self._target.read(self.path(name)))
             found = [file for file in document["files"] if file["table"] in TABLES and file["sha256"] and file["path"]]
             if document["schema"] == MANIFEST and len(found) == len(document["files"]):
-                return found
+                return document
         except (ValueError, KeyError, TypeError):
             pass
         what = f"{self._target.place}/{self.path(name)} is damaged, or of a newer sessionlog"
