@@ -229,7 +229,12 @@ def test_the_machine_has_a_name_for_people(machine):
     """The host's, or the given one; with hidden project names only a given one; a new name is a new manifest."""
     add_log(machine)
     names = []
-    for options in ({}, {"machine_name": "build ✓"}, {"redact_projects": True}, {"machine_name": "a", "redact_projects": True}):
+    for options in (
+        {},
+        {"machine_name": "build ✓"},
+        {"redact_projects": True},
+        {"machine_name": "a", "redact_projects": True},
+    ):
         done = machine.export(**options)
         names.append(json.loads(Path(machine.team, done.manifest).read_text("utf-8"))["machine_name"])
         assert done.machine_name == names[-1]
