@@ -165,6 +165,8 @@ def export_parquet(
             projects = ProjectNames(home=user_home(env), key=key)
             export = _Export(book, target, revisions, question, projects, secret)
             return export.run(machine_name, compact=compact, is_dry=dry_run, sent=sent)
+    except NotExported:
+        raise
     except LedgerUnusable as error:
         raise NotExported(str(error)) from error
     except sqlite3.Error as error:
@@ -265,7 +267,7 @@ class _Export:
     def _changed(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[bool, list[int] | None]:
         """Return whether this ledger made the last export, and the sessions to read; None for all.
 
-        A ledger that was made anew, or restored from a backup, has lost rows that nobody has deleted: these stay.
+        A ledger that was made anew, or restored from a backup, has lost rows that were not deleted on purpose: these stay.
         """
         connection = self._book.connection
         until = None if self._question.paths is not None else exported_until(connection, self._name)
