@@ -267,7 +267,7 @@ class _Export:
     def _changed(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[bool, list[int] | None]:
         """Return whether this ledger made the last export, and the sessions to read; None for all.
 
-        A ledger that was made anew, or restored from a backup, has lost rows that were not deleted on purpose: these stay.
+        A ledger that was made anew, or restored from a backup, has lost rows without a deletion: these stay.
         """
         connection = self._book.connection
         until = None if self._question.paths is not None else exported_until(connection, self._name)

@@ -251,11 +251,12 @@ class Revisions:
 def _revised(row: LedgerRow, before: Written | None, price_list: str) -> Written | None:
     """Return a row's next revision; None if the destination has it as it is."""
     standing = sum(flag << bit for bit, flag in enumerate(row.standing))
-    costs = (*row.costs, price_list) if row.costs else (None, None, None)
+    estimate, saved = row.costs or (None, None)
+    costs = (estimate, saved, price_list if row.costs else None)
     if before is not None and not before.deleted and before.state == row.state:
         if before.price_list != price_list:  # the costs of an earlier list stay
-            costs = before[6:9]
-        if before.standing == standing and before[6:9] == costs:
+            costs = (before.estimate, before.saved, before.price_list)
+        if before.standing == standing and (before.estimate, before.saved, before.price_list) == costs:
             return None
         return Written(row.id, before.revision + 1, False, row.month, row.state, standing, *costs, row.session)
     revision = 1

@@ -50,7 +50,7 @@ def nothing_is_missed(machine, **options):
     return (done.usage, done.tools, done.sessions, done.deleted) == (0, 0, 0, 0)
 
 
-@examples(8)
+@examples(6)
 @given(LOGS, st.lists(st.integers(0, 3), max_size=3))
 def test_what_changed_is_all_that_changed(tmp_path_factory, entries, sizes):
     """Copies that come later change rows of other sessions; all of these are exported, too."""
@@ -62,7 +62,7 @@ def test_what_changed_is_all_that_changed(tmp_path_factory, entries, sizes):
     assert nothing_is_missed(machine, prices=PRICES)
 
 
-@examples(8)
+@examples(6)
 @given(st.data())
 def test_requests_on_the_wire_change_what_was_exported(tmp_path_factory, data):
     """A session on the wire that comes later is paired with a log that was exported."""
