@@ -15,12 +15,12 @@ from typing import Any
 
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
-from sessionlog.export.parquet_schema import SESSIONS, TOOLS, USAGE
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.parquet_schema import SESSIONS, TOOLS, USAGE
 from sessionlog.ledger.schema import ELSEWHERE, LABEL
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
 

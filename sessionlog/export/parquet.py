@@ -25,13 +25,13 @@ from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.ledger_rows import LedgerRow, LedgerRows
-from sessionlog.export.parquet_schema import SCHEMA_VERSION, TABLES
 from sessionlog.export.position import position_path
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.export.revisions import PAGE, Revisions, Written
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.machine import machine_id, machine_secret
+from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 from sessionlog.ledger.store import open_ledger
 from sessionlog.places import state_home, user_home
 

@@ -16,7 +16,7 @@ import duckdb
 import orjson
 
 from sessionlog import files
-from sessionlog.export.parquet_schema import SCHEMA_VERSION, TABLES
+from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
     from typing import BinaryIO

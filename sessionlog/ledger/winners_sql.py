@@ -1,8 +1,8 @@
-"""Winners in SQL: the rule of `copies` for exported rows, with the columns of the export, for DuckDB and Spark SQL.
+"""Winners in SQL: the rule of `copies` for exported rows, with the columns of the export, for DuckDB.
 
 A place has the rows of many machines, with all copies and all revisions. Here are the statements that choose what
-counts; the tests prove that they choose what `copies` does. They use window functions and no other extension of SQL;
-the one name that differs between engines is the function that makes a row of each item of a list.
+counts; the tests prove that they choose what `copies` does. Other engines with window functions can run them, too; most
+call `unnest` by another name, as Spark does `explode`.
 
 A tie of two copies goes to the one that counts on its own machine, then to the order of values, machines and records:
 paths, which decide it in a ledger, are not exported.
@@ -13,9 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sessionlog.ledger.schema import LABEL
-
-DUCKDB, SPARK = "unnest", "explode"
-"""The function that makes a row of each item of a list, by engine."""
 
 _OF_PLACE = (
     "machine_id", "source", "session", "session_key", "time_ns", "active_ms", "project", "branch", "version", "agent",
@@ -68,14 +65,13 @@ def known_sessions(sessions: str) -> str:
     return f"SELECT DISTINCT concat(source, ':', session) AS name FROM {sessions}"  # noqa: S608 - names of the schema
 
 
-def winning_responses(copies: str, known: str, items: str) -> str:
+def winning_responses(copies: str, known: str) -> str:
     """Return the statement of the responses that count, each once, with the columns `RESPONSE`.
 
     Args:
         copies: A relation with the latest rows of the table `usage`. Whether a copy counts depends on all rows of its
             family and of its key, and on no others.
         known: A relation with `known_sessions`.
-        items: `DUCKDB` or `SPARK`.
     """
     columns = ", ".join(
         ["place.key", *(f"place.{name}" for name in _OF_PLACE), *(f"numbers.{name}" for name in _OF_NUMBERS)]
@@ -89,7 +85,7 @@ def winning_responses(copies: str, known: str, items: str) -> str:
     SELECT * FROM ranked
     WHERE copy_rank = key_rank AND NOT is_replaced AND (family_rank < 1 OR copy_rank = family_rank)
 ), superseded AS (
-    SELECT DISTINCT key FROM (SELECT key, {items}(superseded_by) AS name FROM best) AS listed
+    SELECT DISTINCT key FROM (SELECT key, unnest(superseded_by) AS name FROM best) AS listed
     WHERE name IN (SELECT name FROM {known})
 ), ordered AS (
     SELECT *, row_number() OVER (PARTITION BY key ORDER BY {_HEAVIEST}) AS by_weight,
@@ -100,7 +96,7 @@ SELECT {columns} FROM ordered AS place JOIN ordered AS numbers ON numbers.key = 
 WHERE place.by_age = 1 AND numbers.by_weight = 1"""  # noqa: S608 - names of the schema
 
 
-def winning_calls(copies: str, known: str, items: str) -> str:
+def winning_calls(copies: str, known: str) -> str:
     """Return the statement of the tool calls that count, each once, with the columns `CALL`.
 
     Those in a session that is absorbed are among them: reports leave these out.
@@ -108,10 +104,9 @@ def winning_calls(copies: str, known: str, items: str) -> str:
     Args:
         copies: A relation with the latest rows of the table `tools`; all copies of a call have one key.
         known: A relation with `known_sessions`.
-        items: `DUCKDB` or `SPARK`.
     """
     return f"""WITH superseded AS (
-    SELECT DISTINCT key FROM (SELECT key, {items}(superseded_by) AS name FROM {copies}) AS listed
+    SELECT DISTINCT key FROM (SELECT key, unnest(superseded_by) AS name FROM {copies}) AS listed
     WHERE name IN (SELECT name FROM {known})
 ), ordered AS (
     SELECT *, row_number() OVER (PARTITION BY key ORDER BY {_FIRST_CALL}) AS by_age

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
-from sessionlog.export.parquet_schema import TABLES  # noqa: E402 - after the skip
 from sessionlog.ledger import winners_sql as sql  # noqa: E402 - as above
+from sessionlog.ledger.parquet_schema import TABLES  # noqa: E402 - after the skip
 from tests.export.machines import counted  # noqa: E402 - as above
 from tests.export.test_parquet import PRICES, REQUESTS, fill, make_machine  # noqa: E402 - as above
 from tests.ledger.entries import record, session  # noqa: E402 - as above
@@ -29,8 +29,8 @@ def chosen(team):
             connection.execute(f"INSERT INTO {table} BY NAME SELECT {', '.join(columns)} FROM read_parquet('{path}')")
         connection.execute(f"CREATE VIEW latest_{table} AS {sql.latest_rows(table, tuple(columns))}")
     connection.execute(f"CREATE VIEW known AS {sql.known_sessions('latest_sessions')}")
-    connection.execute(f"CREATE VIEW requests AS {sql.winning_responses('latest_usage', 'known', sql.DUCKDB)}")
-    connection.execute(f"CREATE VIEW calls AS {sql.winning_calls('latest_tools', 'known', sql.DUCKDB)}")
+    connection.execute(f"CREATE VIEW requests AS {sql.winning_responses('latest_usage', 'known')}")
+    connection.execute(f"CREATE VIEW calls AS {sql.winning_calls('latest_tools', 'known')}")
     connection.execute(f"CREATE VIEW merged AS {sql.merged_sessions('latest_sessions')}")
     return connection
 
