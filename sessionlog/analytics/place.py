@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,14 +13,14 @@ from sessionlog.errors import InvalidQuery, MissingExtra
 from sessionlog.ledger.schema import LABEL
 
 if TYPE_CHECKING:
-    from sessionlog.analytics.question import Question
     from sessionlog.ledger.reading import ReadBook
     from sessionlog.pricing.book import PriceBook
+    from sessionlog.pricing.seed_table import PricingTable
 
 _T = TypeVar("_T")
 
 _ALWAYS = ("provider", "model", "granularity", "quality")
-"""Names that every report needs: of rows, or to tell exact numbers from others."""
+"""Names that every report needs: those of rows, and those of its provenance."""
 
 
 def places_among(paths: Sequence[str]) -> list[str]:
@@ -36,19 +36,39 @@ def places_among(paths: Sequence[str]) -> list[str]:
     return found
 
 
-def answer_from_places(question: Question, places: Sequence[str], fold: Callable[[ReadBook], _T]) -> _T:
+def answer_from_places(
+    places: Sequence[str],
+    fold: Callable[[ReadBook], _T],
+    *,
+    by: Sequence[str],
+    filters: Mapping[str, Sequence[str]],
+    is_timed: bool,
+    prices: PriceBook | PricingTable | None,
+    now: datetime | None,
+) -> _T:
     """Call `fold` with a book of what machines have exported, and return its result.
+
+    Args:
+        places: Folders or URLs.
+        fold: Makes the report.
+        by: Its group keys, as the user gave them.
+        filters: Its filters.
+        is_timed: Whether it has a time window.
+        prices: The prices of `Question`.
+        now: The present; None for this moment.
 
     Raises:
         MissingExtra: The extra `parquet`, or for a URL `remote`, is not installed.
-        InvalidQuery: The question needs what is not exported.
+        InvalidQuery: The report needs what is not exported.
         LogNotReadable: A place cannot be read.
     """
-    keys = [*(question.by or ()), *(question.filters or {})]
+    keys = [*by, *filters]
     for key in keys:
         if key == "route" or key.startswith("meta."):
             raise InvalidQuery(f"{places[0]}: what machines export has no {key}; `sessionlog usage --by {key}` has it")
-    if question.prices is not None and _are_given(question.prices):
+    if (
+        getattr(prices, "instead_of", prices) is not None
+    ):  # config.toml's own prices are for all reports: they are no flag
         raise InvalidQuery(f"{places[0]}: costs are those of the export: leave out --prices, which are for logs")
     try:
         from sessionlog.engine.place_book import ask_places
@@ -58,13 +78,8 @@ def answer_from_places(question: Question, places: Sequence[str], fold: Callable
     return ask_places(
         places,
         fold,
-        now_ns=utc_nanoseconds(question.now or datetime.now(UTC)),
+        now_ns=utc_nanoseconds(now or datetime.now(UTC)),
         labels={*_ALWAYS, *keys} & {*LABEL} if is_plain else LABEL,
-        by_time=bool(question.window or question.since or question.until) or not is_plain or not TIME_KEYS.isdisjoint(keys),
+        by_time=is_timed or not is_plain or not TIME_KEYS.isdisjoint(keys),
         by_machine="machine" in keys or not is_plain,
     )
-
-
-def _are_given(prices: object) -> bool:
-    """Whether prices are of the question itself, not of config.toml, which are for all reports."""
-    return not hasattr(prices, "instead_of") or prices.instead_of is not None

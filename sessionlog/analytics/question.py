@@ -147,7 +147,11 @@ def answer(question: Question, fold: Callable[[ReadBook], _T], *, needs_logs: st
             raise InvalidQuery(f"{places[0]}: {needs_logs}")
         if places:
             check_source_names(question.filters)
-            return answer_from_places(question, places, fold)
+            is_timed = bool(question.window or question.since or question.until)
+            return answer_from_places(
+                places, fold, by=question.by or (), filters=question.filters or {}, is_timed=is_timed,
+                prices=question.prices, now=question.now,
+            )  # fmt: skip
     if ledger is not None and paths is None and question.prices is None and not question.live:
         env = os.environ if question.env is None else question.env
         found = ask_current(ledger, env, lambda book: fold(book) if _knows(book, question.filters) else None)

@@ -21,7 +21,7 @@ from sessionlog.events.times import parse_time
 from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 
 _MANIFEST = re.compile(r"manifest/v=(\d+)/machine=([^/]+)/([^/]+)\.json")
-_FILE = re.compile(r"(\w+)/v=\d+/(?:[\w=.%-]+/)*[\w%-][\w=.%-]*\.parquet", re.ASCII)
+_FILE = re.compile(r"(\w+)/v=\d+/(?:[\w=%-][\w=.%-]*/)*[\w%-][\w=.%-]*\.parquet", re.ASCII)
 _FORMAT = re.compile(r"sessionlog\.export\.manifest/(\d+)")
 _NUMBERED = re.compile(r"\d{8}")
 _DAY_NS = 86_400 * 10**9

@@ -26,12 +26,13 @@ from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.book import make_tables, open_in_memory
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
-from sessionlog.ledger.quarter_hours import UNKNOWN
+from sessionlog.ledger.quarter_hours import TOTAL, UNKNOWN
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.schema import CALL, LABEL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
 from sessionlog.ledger.statements import write
+from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
+from sessionlog.ledger.winners_sql import SESSION as MERGED
 from sessionlog.ledger.winners_sql import (
-    RESPONSE as WINNING_RESPONSE,
     known_sessions,
     latest_rows,
     merged_sessions,
@@ -58,11 +59,12 @@ SELECT DISTINCT family FROM (
 )
 """
 """Families of which a row may not count."""
+_COPIES = "SELECT * FROM usage WHERE family IN (FROM contested) OR record IN (FROM revised)"
 _RESPONSES_VIEW = f"""
 CREATE TEMP VIEW responses AS SELECT {", ".join(WINNING_RESPONSE)} FROM usage
 WHERE family IS NOT NULL AND family NOT IN (FROM contested)
 UNION ALL SELECT {", ".join(WINNING_RESPONSE)} FROM chosen
-"""
+"""  # noqa: S608 - names of the schema, numbers, and quoted paths
 _NO_PRICE = "(priced AND recorded_nano_usd IS NULL AND estimated_nano_usd IS NULL)"
 _MEASURED = "(latency_ms >= 0 AND latency_ms < 'infinity'::DOUBLE)"
 _TIMED = f"({_MEASURED} AND NOT failed)"
@@ -74,36 +76,52 @@ def _bucket(milliseconds: str, measured: str) -> str:
     return f"CASE WHEN {measured} THEN CASE WHEN {milliseconds} > 0 THEN {floor} ELSE {LOWEST} END::INTEGER END"
 
 
-_QUARTER = f"time_ns::HUGEINT - ((time_ns::HUGEINT % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
+_MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
+_TIME = f"(CASE WHEN time_ns < -{_MOST} THEN -{_MOST} ELSE time_ns END)"  # rounding down must not overflow 64 bits
+_QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
+_HAS_TOKENS = "(input_tokens > 0 OR output_tokens > 0 OR cache_read_tokens > 0 OR cache_write_tokens > 0)"
+
+
+def _sum(expression: str) -> str:
+    """Return the expression of a sum, clamped to 64 bits, which also costs a tenth of DuckDB's larger integers."""
+    limits = f"greatest(least(sum({expression}), {2**63 - 1}), -{2**63 - 1})::BIGINT"
+    return f"CASE WHEN sum({expression}) IS NOT NULL THEN {limits} END"  # both functions ignore nulls
+
+
 _CELLS = f"""
-SELECT session_key, {{names}}, {{time}} AS quarter_ns, min(time_ns), max(time_ns), sum(requests), sum(failed::INTEGER),
-    sum(input_tokens), sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens),
-    sum(recorded_nano_usd), sum(estimated_nano_usd), max({_NO_PRICE}::INTEGER),
-    sum(CASE WHEN {_NO_PRICE} THEN requests ELSE 0 END), sum(CASE WHEN {_TIMED} THEN output_tokens ELSE 0 END),
-    sum(CASE WHEN {_TIMED} THEN least(trunc(latency_ms * 1000 + 0.5), 9e18)::BIGINT ELSE 0 END), sum(active_ms),
-    string_agg(chr({_bucket("latency_ms", _TIMED)} + {LETTER}), ''), sum(saved_nano_usd)
+SELECT session_key, {{names}}, {{time}} AS quarter_ns, min(time_ns), max(time_ns), {_sum("requests")},
+    {_sum("failed::INTEGER")}, {_sum("input_tokens")}, {_sum("output_tokens")}, {_sum("cache_read_tokens")},
+    {_sum("cache_write_tokens")}, {_sum("reasoning_tokens")}, {_sum("recorded_nano_usd")},
+    {_sum("estimated_nano_usd")}, max({_NO_PRICE}::INTEGER), {_sum(f"CASE WHEN {_NO_PRICE} THEN requests ELSE 0 END")},
+    {_sum(f"CASE WHEN {_TIMED} THEN output_tokens ELSE 0 END")},
+    {_sum(f"CASE WHEN {_TIMED} THEN least(trunc(latency_ms * 1000 + 0.5), 9e18)::BIGINT ELSE 0 END")},
+    {_sum("active_ms")}, string_agg(chr({_bucket("latency_ms", _TIMED)} + {LETTER}), ''), {_sum("saved_nano_usd")},
+    max(price_list) AS price_list, bool_or({_NO_PRICE} AND {_HAS_TOKENS}) AS has_unpriced,
+    bool_or({_NO_PRICE} AND NOT {_HAS_TOKENS}) AS has_empty
 FROM responses GROUP BY ALL
-"""
+"""  # noqa: S608 - names of the schema, numbers, and quoted paths
+"""Sums of records as `ledger.quarter_hours` has them, and what else a report needs of the records in them."""
+_OF_CELLS = ("price_list", "has_unpriced", "has_empty")
 _RESPONSES = f"""
 SELECT {_SINGLE}, row_number() OVER () + {{count}}, session_key, {{label}}, NULL, NULL, 0, NULL, 1, time_ns, requests,
     failed::INTEGER, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
     reasoning_tokens, recorded_nano_usd, recorded_nano_usd, estimated_nano_usd, saved_nano_usd, priced::INTEGER,
     latency_ms, {_bucket("latency_ms", _TIMED)}, active_ms, NULL, 0, 1
 FROM single
-"""
-_HAS_TOKENS = "input_tokens > 0 OR output_tokens > 0 OR cache_read_tokens > 0 OR cache_write_tokens > 0"
+"""  # noqa: S608 - names of the schema, numbers, and quoted paths
 _WITHOUT_PRICE = f"""
-SELECT {_GROUPED}, row_number() OVER () + {{count}}, session_key, {{label}}, NULL, NULL, 0, NULL, 1, min(time_ns), 0, 0,
-    ({_HAS_TOKENS})::INTEGER, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1, NULL, NULL, 0, NULL, 0, 1
-FROM single GROUP BY session_key, {{label}}, ({_HAS_TOKENS})::INTEGER
-"""
-_SESSIONS = """
-SELECT session_key, source, session, session_key::VARCHAR, '', parent, 0, start_ns, last_ns, status, project, harness,
-    'unknown', duration_ms, '', '', '{}', turns, NULL, counted::INTEGER, 0, 0, NULL, absorbed::INTEGER FROM sessions
-"""
-_STRAY = """
-SELECT session_key, min(source), min(session), session_key::VARCHAR, '', '', 0, min(time_ns), max(time_ns), NULL,
-    min(project), 'unknown', 'unknown', NULL, '', '', '{{}}', NULL, NULL, 1, 0, 0, NULL, 0
+SELECT {_GROUPED}, row_number() OVER () + {{count}}, session_key, {{label}}, NULL, NULL, 0, NULL, 1, time_ns, 0, 0,
+    has_tokens::INTEGER, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1, NULL, NULL, 0, NULL, 0, 1
+FROM grouped
+"""  # noqa: S608 - names of the schema, numbers, and quoted paths
+_SESSIONS = f"""
+INSERT INTO all_sessions ({", ".join(SESSION)}) VALUES (?1, ?2, ?3, ?1, '', ?4, 0, ?5, ?6, ?7, ?8, ?9, '{UNKNOWN_NAME}',
+    ?10, '', '', '{{}}', ?11, NULL, ?12, 0, 0, NULL, ?13)
+"""  # noqa: S608 - names of the schema, numbers, and quoted paths
+"""Inserts what `merged_sessions` has; a session's key is its place, too, as several may have one id."""
+_STRAYS = """
+SELECT session_key, min(source), min(session), '', min(time_ns), max(time_ns), NULL, min(project), 'unknown', NULL,
+    NULL, true, false
 FROM {rows} WHERE session_key IN ({keys} EXCEPT SELECT session_key FROM sessions) GROUP BY session_key
 """
 """Sessions whose own row is not there, because its file is damaged for example."""
@@ -111,7 +129,7 @@ _CALLS = f"""
 SELECT {_SINGLE}, row_number() OVER (), session_key, {{name}}, key, NULL, 1, time_ns, finished::INTEGER,
     failed::INTEGER, duration_ms, {_bucket("duration_ms", _MEASURED.replace("latency_ms", "duration_ms"))}, output_bytes
 FROM calls
-"""
+"""  # noqa: S608 - names of the schema, numbers, and quoted paths
 
 
 class _DamagedError(Exception):
@@ -185,6 +203,7 @@ class PlaceBook(ReadBook):
         self._names = [name for name in LABEL if name in labels]
         self._by_time, self._by_machine = by_time, by_machine
         self._filled: set[Any] = set()
+        self._price_lists: set[Any] = set()
         self._scratch = files.temporary_directory("sessionlog-place-")
         self._duckdb = duckdb.connect(
             config={
@@ -210,9 +229,8 @@ class PlaceBook(ReadBook):
     @property
     def priced_from(self) -> str:
         """The price lists of estimates, the newest first."""
-        self._fill("sessions", self._fill_sessions)
-        lists = self._all("SELECT DISTINCT price_list FROM usage WHERE price_list IS NOT NULL ORDER BY 1 DESC")
-        named = ", ".join(str(name) for (name,) in lists[:_NAMED_LISTS])
+        lists = sorted(self._price_lists - {None}, reverse=True)
+        named = ", ".join(lists[:_NAMED_LISTS])
         return f"{named} and {len(lists) - _NAMED_LISTS} older" if len(lists) > _NAMED_LISTS else named
 
     def machine_of(self, label_id: int) -> str:
@@ -235,9 +253,8 @@ class PlaceBook(ReadBook):
                 inside = f"time_ns >= {quarter} AND time_ns < {quarter}::HUGEINT + {QUARTER_NS}"
                 self._fill(quarter, partial(self._fill_responses, inside))
         elif UNKNOWN in sql:
-            start, end = parameters.get("start_ns"), parameters.get("end_ns")
-            bounds = [f"time_ns >= {start}"] * (start is not None) + [f"time_ns < {end}"] * (end is not None)
-            self._fill((start, end), partial(self._fill_groups, " AND ".join(bounds) or "true"))
+            window = parameters.get("start_ns"), parameters.get("end_ns")
+            self._fill(window, partial(self._fill_groups, *window))
         return super().query(sql, parameters, make)
 
     def close(self) -> None:
@@ -270,65 +287,72 @@ class PlaceBook(ReadBook):
             self._read_table(table)
         self._run("revised", "SELECT DISTINCT record FROM usage WHERE revision > 1 OR deleted")
         self._run("contested", _CONTESTED)
-        self._run("known", known_sessions(f"({self._latest('sessions', 'exported_sessions')})"))
-        copies = "SELECT * FROM usage WHERE family IN (FROM contested) OR record IN (FROM revised)"
-        self._run("copies", self._latest("usage", f"({copies})"))
+        self._run("latest_sessions", latest_rows("exported_sessions", (*MERGED, "machine_id", "record")))
+        self._run("copies", latest_rows(f"({_COPIES})", tuple(TABLES["usage"])))
+        self._run("known", known_sessions("latest_sessions"))
         self._run("chosen", winning_responses("copies", "known"))
         self._duckdb.execute(_RESPONSES_VIEW)
-        self._run("sessions", merged_sessions(f"({self._latest('sessions', 'exported_sessions')})"))
-        self._insert(insert("all_sessions", SESSION), _SESSIONS)
-
-    def _latest(self, table: str, rows: str) -> str:
-        return latest_rows(rows, tuple(TABLES[table]))
+        self._run("sessions", merged_sessions("latest_sessions"))
+        self._insert(_SESSIONS, "FROM sessions ORDER BY session_key")
 
     def _fill_quarter_hours(self) -> None:
-        columns = ", ".join(self._by)
-        self._run("cells", _CELLS.format(names=columns, time=_QUARTER if self._by_time else "NULL::BIGINT"))
+        time = _QUARTER if self._by_time else "NULL::BIGINT"
+        self._run("cells", _CELLS.format(names=", ".join(self._by), time=time))
+        self._price_lists.update(name for (name,) in self._all("SELECT DISTINCT price_list FROM cells"))
         self._fill_labels("cells")
         self._fill_strays("responses", "SELECT session_key FROM cells")
-        marks = ", ".join("?" * (self._duckdb.table("cells").shape[1] - len(self._by) + 1))
-        skipped = ", ".join(["session_key", *self._by])
+        others = ", ".join(["session_key", *self._by, *_OF_CELLS])
         self._insert(
-            f"INSERT INTO quarter_hours VALUES ({marks})",
-            f"SELECT session_key, {self._label}, * EXCLUDE ({skipped}) FROM cells",
+            insert("quarter_hours", TOTAL),
+            f"SELECT session_key, {self._label}, * EXCLUDE ({others}) FROM cells ORDER BY session_key",  # noqa: S608 - names of the schema, numbers, and quoted paths
         )
 
     def _fill_responses(self, where: str) -> None:
         """Insert single responses, and for those of a cut quarter hour what names their sessions."""
-        rows = f"(SELECT * FROM responses WHERE {where})"
-        self._run("single", f"SELECT * FROM {rows}")
+        self._run("single", f"SELECT * FROM responses WHERE {where}")  # noqa: S608 - names of the schema, numbers, and quoted paths
+        self._price_lists.update(name for (name,) in self._all("SELECT DISTINCT price_list FROM single"))
         self._fill_labels("single")
         self._fill_strays("responses", "SELECT session_key FROM single")
         self._insert(insert("responses", RESPONSE), _RESPONSES.format(label=self._label, count=self._count()))
         self._insert(
             "INSERT OR IGNORE INTO log_sessions VALUES (?, ?, ?, ?)",
-            f"SELECT DISTINCT {_SINGLE}, session_key, 0, '' FROM single",
+            f"SELECT DISTINCT {_SINGLE}, session_key, 0, '' FROM single",  # noqa: S608 - names of the schema, numbers, and quoted paths
         )
 
-    def _fill_groups(self, where: str) -> None:
-        """Insert the responses without a cost, summed: a report only names their models."""
-        self._run("single", f"SELECT * FROM responses WHERE {_NO_PRICE} AND {where}")
-        self._fill_labels("single")
+    def _fill_groups(self, start_ns: int | None, end_ns: int | None) -> None:
+        """Insert the responses without a price in a window as groups: a report only names their models."""
+        names = ", ".join(self._by)
+        bounds = [f"time_ns >= {start_ns}"] * (start_ns is not None) + [f"time_ns < {end_ns}"] * (end_ns is not None)
+        if bounds:
+            where = " AND ".join([_NO_PRICE, *bounds])
+            columns = f"session_key, {names}, min(time_ns) AS time_ns, {_HAS_TOKENS} AS has_tokens"
+            rows = f"SELECT {columns} FROM responses WHERE {where} GROUP BY ALL"  # noqa: S608 - names of the schema, numbers, and quoted paths
+        else:
+            cells = f"SELECT DISTINCT session_key, {names}, NULL AS time_ns, {{}} AS has_tokens FROM cells WHERE {{}}"  # noqa: S608 - names of the schema, numbers, and quoted paths
+            rows = f"{cells.format('true', 'has_unpriced')} UNION ALL {cells.format('false', 'has_empty')}"
+        self._run("grouped", rows)
+        self._fill_labels("grouped")
         self._insert(insert("responses", RESPONSE), _WITHOUT_PRICE.format(label=self._label, count=self._count()))
 
     def _fill_calls(self) -> None:
         self._read_table("tools")
-        self._run("exported_calls", self._latest("tools", "tools"))
+        self._run("exported_calls", latest_rows("tools", tuple(TABLES["tools"])))
         self._run("calls", winning_calls("exported_calls", "known"))
         machine = ", machine_id" if self._by_machine else ""
         number = f"(hash({', '.join(NAME)}{machine}) >> 1)::BIGINT"
-        self._insert(insert("names", ("id", *NAME)), f"SELECT DISTINCT {number}, {', '.join(NAME)} FROM calls")
-        self._read_machines(f"SELECT DISTINCT {number} AS id{machine} FROM calls")
+        self._insert(insert("names", ("id", *NAME)), f"SELECT DISTINCT {number}, {', '.join(NAME)} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
+        self._read_machines(f"SELECT DISTINCT {number} AS id{machine} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
         self._fill_strays("calls", "SELECT session_key FROM calls")
         self._insert(insert("calls", CALL), _CALLS.format(name=number))
 
     def _fill_labels(self, table: str) -> None:
         shown = (name if name in self._names else f"'{UNKNOWN_NAME}'" for name in LABEL)
         self._insert(
-            insert("labels", ("id", *LABEL)), f"SELECT DISTINCT {self._label}, {', '.join(shown)} FROM {table}"
+            insert("labels", ("id", *LABEL)),
+            f"SELECT DISTINCT {self._label}, {', '.join(shown)} FROM {table}",  # noqa: S608 - names of the schema, numbers, and quoted paths
         )
         machine = ", machine_id" if self._by_machine else ""
-        self._read_machines(f"SELECT DISTINCT {self._label} AS id{machine} FROM {table}")
+        self._read_machines(f"SELECT DISTINCT {self._label} AS id{machine} FROM {table}")  # noqa: S608 - names of the schema, numbers, and quoted paths
 
     def _read_machines(self, labels: str) -> None:
         if self._by_machine:
@@ -336,7 +360,7 @@ class PlaceBook(ReadBook):
 
     def _fill_strays(self, rows: str, keys: str) -> None:
         """Insert sessions whose own row is missing."""
-        self._insert(insert("all_sessions", SESSION), _STRAY.format(rows=rows, keys=keys))
+        self._insert(_SESSIONS, _STRAYS.format(rows=rows, keys=keys))
 
     @property
     def _by(self) -> list[str]:
@@ -364,8 +388,10 @@ class PlaceBook(ReadBook):
             self._duckdb.execute(f"CREATE TABLE {name} ({kinds})")
             return
         paths = ", ".join(_quoted(file.path) for file in listed)
-        keys = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - quoted paths
-        if len(keys) != len(listed):
+        of_version = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - names of the schema, numbers, and quoted paths
+        quoted = ", ".join(map(_quoted, columns))
+        [(known,)] = self._all(f"SELECT count(*) FROM parquet_schema([{paths}]) WHERE name IN ({quoted})")  # noqa: S608 - names of the schema, numbers, and quoted paths
+        if len(of_version) < len(listed) or known < len(listed) * len(columns):
             raise duckdb.InvalidInputException("a file without our schema")
         read = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
         self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {read}")  # noqa: S608 - as above
