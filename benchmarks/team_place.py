@@ -28,7 +28,7 @@ SELECT '{id}' AS machine_id, h AS record, 1 AS revision, false AS deleted, h AS 
     'claude-code' AS source, printf('%016x', session_key) AS session, session_key, h AS family, h AS key, 2 AS copy_rank,
     NULL AS superseded_by, time_ns, 1 AS requests, h % 97 = 0 AS failed, h % 5000 AS input_tokens, h % 1500 AS output_tokens,
     h % 90000 AS cache_read_tokens, h % 3000 AS cache_write_tokens, 0 AS cache_write_1h_tokens, h % 300 AS reasoning_tokens,
-    NULL AS recorded_nano_usd, CASE WHEN h % 5 < 4 THEN h % 90000000 END AS estimated_nano_usd, h % 80000000 AS saved_nano_usd,
+    NULL AS recorded_nano_usd, CASE WHEN h % 500 > 0 THEN h % 90000000 END AS estimated_nano_usd, h % 80000000 AS saved_nano_usd,
     'litellm 2025-01-01' AS price_list, true AS priced, 300 + h % 40000 AS latency_ms, 40000 AS active_ms,
     CASE WHEN session_key % 3 = 0 THEN 'openai' ELSE 'anthropic' END AS provider,
     'model-' || session_key % 6 AS model, 'model-' || session_key % 6 || '-20250101' AS response_model,

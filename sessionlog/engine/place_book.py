@@ -59,7 +59,7 @@ SELECT DISTINCT family FROM (
 )
 """
 """Families of which a row may not count."""
-_COPIES = "SELECT * FROM usage WHERE family IN (FROM contested) OR record IN (FROM revised)"
+_COPIES = "SELECT * FROM usage WHERE family IN (FROM contested) OR deleted"
 _RESPONSES_VIEW = f"""
 CREATE TEMP VIEW responses AS SELECT {", ".join(WINNING_RESPONSE)} FROM usage
 WHERE family IS NOT NULL AND family NOT IN (FROM contested)
@@ -393,7 +393,7 @@ class PlaceBook(ReadBook):
         [(known,)] = self._all(f"SELECT count(*) FROM parquet_schema([{paths}]) WHERE name IN ({quoted})")  # noqa: S608 - names of the schema, numbers, and quoted paths
         if len(of_version) < len(listed) or known < len(listed) * len(columns):
             raise duckdb.InvalidInputException("a file without our schema")
-        read = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
+        read = f"read_parquet([{paths}], hive_partitioning = false)"
         self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {read}")  # noqa: S608 - as above
 
     def _problem_of(self, file: PlaceFile) -> Problem | None:
