@@ -66,9 +66,8 @@ def answer_from_places(
     for key in keys:
         if key == "route" or key.startswith("meta."):
             raise InvalidQuery(f"{places[0]}: what machines export has no {key}; `sessionlog usage --by {key}` has it")
-    if (
-        getattr(prices, "instead_of", prices) is not None
-    ):  # config.toml's own prices are for all reports: they are no flag
+    # config.toml's own prices are for all reports: only those that a question itself names contradict the export's
+    if getattr(prices, "instead_of", prices) is not None:
         raise InvalidQuery(f"{places[0]}: costs are those of the export: leave out --prices, which are for logs")
     try:
         from sessionlog.engine.place_book import ask_places
