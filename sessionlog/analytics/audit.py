@@ -205,6 +205,9 @@ class AuditReport(Report):
         yield self.conclusion
 
 
+_NEEDS_LOGS = "an audit compares logs, and this is what machines have exported of them"
+
+
 def audit_session(session: str, paths: Paths = None, **options: Unpack[Options]) -> AuditReport:
     """Compare the requests of one session on the wire, in the agent's log, and in its OTel export.
 
@@ -218,7 +221,8 @@ def audit_session(session: str, paths: Paths = None, **options: Unpack[Options])
         AmbiguousSession: Several sessions match.
     """
     question = Question(paths=paths, **options)
-    return answer(question, lambda book: fold_audit(book, session)).limited(question.limit)
+    report = answer(question, lambda book: fold_audit(book, session), needs_logs=_NEEDS_LOGS)
+    return report.limited(question.limit)
 
 
 def fold_audit(book: ReadBook, session: str) -> AuditReport:

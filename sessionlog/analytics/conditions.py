@@ -35,6 +35,7 @@ KEYS: Mapping[str, str] = {
     "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
     "route": "s.route",
     "harness": "s.harness",
+    "machine": "machine_key(r.label_id)",
 }
 """Group key → expression. `meta.KEY` stands for any key of a session's metadata."""
 

@@ -127,13 +127,31 @@ class Question:
         return PriceBook.load(None if self.prices is None else self.prices.to_own())
 
 
-def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
+def answer(question: Question, fold: Callable[[ReadBook], _T], *, needs_logs: str = "") -> _T:
     """Call `fold` with an up-to-date book for the question, and return its result.
 
+    Args:
+        question: The parameters of the report.
+        fold: Makes the report.
+        needs_logs: Why what machines have exported cannot answer it; empty if it can.
+
     Raises:
-        InvalidQuery: A source filter matches no agent.
+        InvalidQuery: A source filter matches no agent, or the paths are exports that cannot answer the question.
     """
     paths, ledger = log_paths(question.paths), None if question.ledger is None else os.fspath(question.ledger)
+    if paths:
+        from sessionlog.analytics.place import answer_from_places, places_among
+
+        places = places_among(paths)
+        if places and needs_logs:
+            raise InvalidQuery(f"{places[0]}: {needs_logs}")
+        if places:
+            check_source_names(question.filters)
+            is_timed = bool(question.window or question.since or question.until)
+            return answer_from_places(
+                places, fold, by=question.by or (), filters=question.filters or {}, is_timed=is_timed,
+                prices=question.prices, now=question.now,
+            )  # fmt: skip
     if ledger is not None and paths is None and question.prices is None and not question.live:
         env = os.environ if question.env is None else question.env
         found = ask_current(ledger, env, lambda book: fold(book) if _knows(book, question.filters) else None)
@@ -156,7 +174,7 @@ def log_paths(paths: Paths) -> list[str] | None:
         return None
     if isinstance(paths, str | os.PathLike):
         paths = [paths] if os.fspath(paths) else []
-    return [text for text in (os.fspath(path) for path in paths) if os.path.lexists(text)]
+    return [text for text in (os.fspath(path) for path in paths) if "://" in text or os.path.lexists(text)]
 
 
 def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:

@@ -25,6 +25,7 @@ from sessionlog.analytics.routing_buckets import AXES, OUTCOMES
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import parse_usage_window
+from sessionlog.engine.place import is_place
 from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, problems_dict
 from sessionlog.events.envelope import Event
 from sessionlog.fast_dataclasses import dataclass, field
@@ -260,7 +261,7 @@ def scan_routing_quality(
         keep_events: Whether to return `override_events`; without them memory does not grow with the logs.
 
     Raises:
-        InvalidQuery: The axis is unknown.
+        InvalidQuery: The axis is unknown, or a path has what machines export, which has no routing decisions.
         InvalidWindow: The window's text is outside the grammar.
     """
     if axis and axis not in AXES:
@@ -268,7 +269,12 @@ def scan_routing_quality(
     if isinstance(window, str):
         window = parse_usage_window(window, now=now, tz=tz)
     given = (directory,) if isinstance(directory, str | os.PathLike) else directory
-    paths = (os.fspath(path) for path in given)
+    paths = [os.fspath(path) for path in given]
+    for path in paths:
+        if path and is_place(path):
+            raise InvalidQuery(
+                f"{path}: what machines export has no routing decisions: only sessionlog's own logs have"
+            )
     routing = SessionRouting()
     for log in walk_logs(path for path in paths if path and files.stat_path(path) is not None):
         items = iter((log,)) if isinstance(log, Problem) else _read(log)

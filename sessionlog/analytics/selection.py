@@ -96,6 +96,7 @@ class Selection:
 
             project_key = cache(main_folder)
         book.define("project_key", project_key)
+        book.define("machine_key", book.machine_of)
         for name in PERIOD_KEYS.keys() & self.by:
             book.define(f"{name}_key", _per_quarter(PERIOD_KEYS[name], resolve_zone(self.zone)))
         for index, name in enumerate(self.by):

@@ -37,6 +37,7 @@ KEYS: Mapping[str, str] = {
     "tool": "COALESCE(NULLIF(r.tool, ''), 'unknown')",
     "agent": "r.agent",
     "project": "project_key(r.project)",
+    "machine": "machine_key(r.name_id)",
     **{name: conditions.KEYS[name] for name in ("source", "session", "hour", "day", "week", "month", "status")},
 }
 """Group key → expression. Time keys use the time of the call."""

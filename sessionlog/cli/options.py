@@ -120,7 +120,7 @@ USAGE = (
     Option(
         "--by", "by", "text",
         "Group by: source, provider, model, response_model, session, project, branch, agent, version, hour, day, week, "
-        "month, status, route, harness, meta.KEY.", "KEYS", default=USAGE_BY, short="-b",
+        "month, status, route, harness, machine, meta.KEY.", "KEYS", default=USAGE_BY, short="-b",
     ),
     Option("--heatmap", "heatmap", "flag", "The days as a calendar, a year unless a time is given."),
     *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME"), _LIMIT, _WORKTREES,
@@ -146,7 +146,8 @@ TOOLS = (
     PATHS, *_TIME,
     Option(
         "--by", "by", "text",
-        "Group by: server, tool, agent, project, source, session, hour, day, week, month, status.", "KEYS",
+        "Group by: server, tool, agent, project, machine, source, session, hour, day, week, month, status.",
+        "KEYS",
         default="server,tool", short="-b",
     ),
     Option("--tool", "tool", "texts", "Only this tool; may be repeated.", "GLOB"),

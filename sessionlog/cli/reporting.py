@@ -161,6 +161,8 @@ def report_context(
         fail(f"choose only one of --ledger and {'--no-ledger' if no_ledger else 'PATH, which is scanned by itself'}")
     settings = settings or read_settings()
     for path in paths or ():
+        if "://" in path:  # what is wrong with a URL shows when it is opened
+            continue
         if files.stat_path(path) is None:
             fail(f"{path}: no such file or folder", UNREADABLE)
         if not os.path.isdir(path):
@@ -376,7 +378,12 @@ def nothing_found(context: ReportContext, *, narrowed: bool, unrecognised: int =
         unrecognised: How many files are no known log.
         what: What the report has none of.
     """
+    from sessionlog.engine.place import is_place
+
     places = "the logs found" if context.paths is None else ", ".join(context.paths)
+    if context.paths is not None and any(map(is_place, context.paths)):
+        fits = " that fits the time and the filters" if narrowed else ""
+        return f"no {what} in {places}{fits}; `sessionlog export DEST --parquet` on each machine adds its own"
     there = (narrowed and _knows_logs(context)) or _finds_logs(context)
     if narrowed and there:
         return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"

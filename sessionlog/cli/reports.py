@@ -63,6 +63,7 @@ REPORTS: Mapping[str, ReportCommand] = {
     "usage": ReportCommand(
         "usage:aggregate_usage",
         "Report tokens, cache hits, success, throughput and cost per provider and model.\n\n"
+        "A PATH may also be a folder or URL to which machines export (`sessionlog export DEST --parquet`).\n\n"
         "Example: sessionlog usage --since 7d --by day,model",
         "usage", table_rows=5000,  # each row takes some kilobytes until all are laid out
         layout="usage:render_usage", layout_settings=("heatmap",),

@@ -18,8 +18,8 @@ from typing import Any
 from sessionlog._version import __version__
 from sessionlog.errors import NotExported
 from sessionlog.export.destination import Destination
-from sessionlog.export.parquet_schema import SCHEMA_VERSION, TABLES
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 
 MANIFEST = "sessionlog.export.manifest/1"
 

@@ -148,7 +148,9 @@ def export_otlp(
             chosen = [signal for signal in SIGNALS if signal in signals]
             return run.send([*chosen, *(["events"] if content else [])], sent)
 
-        return answer(question, send)
+        return answer(
+            question, send, needs_logs="what machines have exported as parquet has no spans: export on each machine"
+        )
 
 
 class _Run:

@@ -29,7 +29,6 @@ from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExp
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.ledger_rows import AddNames, LedgerRows
 from sessionlog.export.manifests import Manifest, Manifests
-from sessionlog.export.parquet_schema import TABLES
 from sessionlog.export.position import position_path
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.export.revisions import Revisions
@@ -38,6 +37,7 @@ from sessionlog.hashes import blake2b, digest_of
 from sessionlog.ledger.ask import load_book, refresh
 from sessionlog.ledger.changes import changed_since, exported_until, last_change, note_exported
 from sessionlog.ledger.machine import copy_path, machine_id, machine_secret, secret_without_ledger
+from sessionlog.ledger.parquet_schema import TABLES
 from sessionlog.ledger.store import open_ledger
 from sessionlog.places import state_home, user_home
 

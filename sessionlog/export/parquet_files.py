@@ -17,7 +17,7 @@ import duckdb
 import orjson
 
 from sessionlog import files
-from sessionlog.export.parquet_schema import NAMES, ORDER, SCHEMA_VERSION, TABLES
+from sessionlog.ledger.parquet_schema import NAMES, ORDER, SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
     from typing import BinaryIO

@@ -16,8 +16,8 @@ from sessionlog.export.destination import Destination
 from sessionlog.export.ledger_rows import LedgerRow, LedgerRows
 from sessionlog.export.manifests import File, Manifest
 from sessionlog.export.parquet_files import Month, ParquetEncoder, line_columns
-from sessionlog.export.parquet_schema import NAMES, SCHEMA_VERSION, TABLES
 from sessionlog.export.revisions import PAGE, Revisions, Written
+from sessionlog.ledger.parquet_schema import NAMES, SCHEMA_VERSION, TABLES
 
 Progress = Callable[[int, int], None]
 

@@ -23,7 +23,7 @@ from sessionlog import files
 from sessionlog.errors import NotExported
 from sessionlog.export.ledger_rows import LedgerRow
 from sessionlog.export.manifests import File, Manifest
-from sessionlog.export.parquet_schema import TABLES
+from sessionlog.ledger.parquet_schema import TABLES
 
 PAGE = 1000
 """Rows that are compared at once."""

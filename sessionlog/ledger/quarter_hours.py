@@ -32,6 +32,13 @@ _SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS fir
     group_concat(CASE WHEN r.latency_bucket IS NOT NULL THEN char(r.latency_bucket + {LETTER}) END, '') AS latencies,
     SUM(r.saved_nano) AS saved_nano"""
 
+TOTAL = (
+    "session_id", "label_id", "time_ns", "first_ns", "last_ns", "requests", "failed", "input", "output", "cache_read",
+    "cache_write", "reasoning", "cost_nano", "estimate_nano", "unknown", "unpriced", "generated", "generation_us",
+    "active_ms", "latencies", "saved_nano",
+)  # fmt: skip
+"""The columns of a total."""
+
 _FILL = f"INSERT INTO quarter_hours SELECT {_SUMS.format(time=_QUARTER)} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
 
 _OF_SESSIONS = """(SELECT DISTINCT file_id, session_id FROM log_sessions

@@ -85,6 +85,12 @@ class ReadBook:
         row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
+    def machine_of(self, label_id: int) -> str:  # noqa: ARG002 - all labels of a ledger are of one machine
+        """Return the name of the machine whose records have a label, or whose calls have a name."""
+        from platform import node
+
+        return node() or "unknown"
+
     def define(self, name: str, function: Any) -> None:
         """Register a Python function of one argument for queries."""
         self.connection.create_function(name, 1, function, deterministic=True)

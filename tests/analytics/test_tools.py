@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime
+from platform import node
 
 import pytest
 from hypothesis import given
@@ -113,6 +114,7 @@ def test_every_key_groups(key):
         "server": {"built-in", "github"}, "tool": {"bash", "find"}, "agent": {"main", "explorer"},
         "project": {"/a", "/b"}, "source": {"native", "codex"}, "session": {"one", "two"}, "day": {"2026-11-20"},
         "hour": {"2026-11-20T12:00+00:00"}, "week": {"2026-W47"}, "month": {"2026-11"}, "status": {"success", "error"},
+        "machine": {node() or "unknown"},
     }  # fmt: skip
     one = session("one", tools=(call(1),), project="/a")
     two = session("two", tools=(call(2, "find", server="github", agent="explorer"),),

@@ -15,8 +15,8 @@ duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, i
 from sessionlog.errors import InvalidQuery, MissingExtra, NotExported  # noqa: E402 - after the skip
 from sessionlog.export import parquet, parquet_run  # noqa: E402 - as above
 from sessionlog.export.destination import LocalFolder, RemoteFolder  # noqa: E402 - as above
-from sessionlog.export.parquet_schema import TABLES  # noqa: E402 - as above
 from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
+from sessionlog.ledger.parquet_schema import TABLES  # noqa: E402 - as above
 from sessionlog.ledger.store import open_ledger  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget  # noqa: E402 - as above
 from tests.export.conftest import USAGE, event  # noqa: E402 - as above

@@ -1,0 +1,275 @@
+"""Place: a folder or URL with what machines have exported: which files hold, and what is wrong with them.
+
+Only files that the newest manifest of a machine lists are read. Whatever is wrong with a manifest or a file is a
+problem that names it, and the others count: damaged and missing files, other formats, and newer versions. A manifest is
+not trusted: it can only name files of this place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from sessionlog import files
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.times import parse_time
+from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
+
+_MANIFEST = re.compile(r"manifest/v=(\d+)/machine=([^/]+)/([^/]+)\.json")
+_FILE = re.compile(r"(\w+)/v=\d+/(?:[\w=%-][\w=.%-]*/)*[\w%-][\w=.%-]*\.parquet", re.ASCII)
+_FORMAT = re.compile(r"sessionlog\.export\.manifest/(\d+)")
+_NUMBERED = re.compile(r"\d{8}")
+_DAY_NS = 86_400 * 10**9
+_NEWER = "of a newer sessionlog: update this one to read it"
+
+
+class PlaceFile(NamedTuple):
+    """An exported file.
+
+    Attributes:
+        path: As DuckDB opens it, which reads names as patterns.
+        table: A name of `parquet_schema.TABLES`.
+        machine: The id of the machine that has written it.
+        shown: Its path for people, without a password.
+    """
+
+    path: str
+    table: str
+    machine: str
+    shown: str
+
+
+class Place(NamedTuple):
+    """What a place has.
+
+    Attributes:
+        files: The files that hold.
+        names: The names of machines, by id; an id without a name for its own.
+        problems: What is wrong with files and manifests.
+        notes: Sentences about machines.
+        system: The file system of a URL, by which DuckDB opens files; None for a local folder.
+    """
+
+    files: list[PlaceFile]
+    names: dict[str, str]
+    problems: list[Problem]
+    notes: list[str]
+    system: Any = None
+
+
+class _Folder(Protocol):
+    """Where the files of a place are; names are relative, with `/`.
+
+    Attributes:
+        place: The folder, or the URL without a password.
+        system: As in `Place`.
+    """
+
+    place: str
+    system: Any
+
+    def sizes(self) -> dict[str, int]:
+        """Return the size of every file, by name."""
+
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes; any error is one of reading it."""
+
+    def path(self, name: str) -> str:
+        """Return a file's path or URL."""
+
+
+_GLOB = re.compile(r"([*?[])")
+
+
+def is_place(path: str) -> bool:
+    """Whether a path or URL has the manifests of exports.
+
+    Raises:
+        MissingExtra: A URL needs the extra `remote`, or the package of its protocol.
+        LogNotReadable: A URL cannot be reached.
+    """
+    if "://" not in path:
+        return any(name.startswith("v=") for name in files.list_names(os.path.join(path, "manifest")))
+    return _RemoteFolder(path).has_manifests()
+
+
+def open_place(path: str, now_ns: int) -> Place:
+    """List a place's files, with one listing.
+
+    Args:
+        path: A folder or URL.
+        now_ns: The present, which manifests should not be after.
+
+    Raises:
+        MissingExtra: As for `is_place`.
+        LogNotReadable: The place cannot be listed.
+    """
+    folder: _Folder = _RemoteFolder(path) if "://" in path else _LocalFolder(path)
+    sizes = folder.sizes()
+    place = Place([], {}, [], [], folder.system)
+    for machine, names in _manifests(folder, sizes, place.problems).items():
+        _read_machine(folder, sizes, machine, names, now_ns, place)
+    return place
+
+
+def _manifests(folder: _Folder, sizes: Iterable[str], problems: list[Problem]) -> dict[str, dict[int, list[str]]]:
+    """Return machine → number → the manifests with that number; those without a number have 0."""
+    found: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name in sorted(sizes):
+        parts = _MANIFEST.fullmatch(name)
+        if parts is None:
+            continue
+        if int(parts[1]) != SCHEMA_VERSION:
+            problems.append(_problem(folder, name, "unknown_version", f"it is {_NEWER}"))
+            continue
+        prefix = parts[3].partition("-")[0]
+        found[parts[2]][int(prefix) if _NUMBERED.fullmatch(prefix) else 0].append(name)
+    return found
+
+
+def _read_machine(
+    folder: _Folder, sizes: Mapping[str, int], machine: str, names: Mapping[int, list[str]], now_ns: int, place: Place
+) -> None:
+    """Add what a machine's newest manifest lists; a damaged one is a problem, and the one before it holds."""
+    for number in sorted(names, reverse=True):
+        read = [_read_manifest(folder, name, machine, place.problems) for name in names[number]]
+        documents = [one for one in read if one is not None]
+        if documents:
+            break
+    else:
+        return
+    titles = sorted({str(one["machine_name"]) for one in documents if one.get("machine_name")})
+    title = " and ".join(titles) or machine
+    place.names[machine] = titles[-1] if titles else machine
+    if len(titles) > 1 or (number and len(documents) > 1):
+        place.notes.append(
+            f"{title} export with one id, {machine}, as a copied ledger does: what they have in common counts once; "
+            "`sessionlog ledger rebuild` on one of them makes a new id"
+        )
+    late = [one["written"] for one in documents if (parse_time(str(one.get("written"))) or 0) > now_ns + _DAY_NS // 24]
+    if late:
+        place.notes.append(f"{title}: exported at {max(late)}, which is in the future: a clock is wrong, here or there")
+    listed = {file["path"]: file for document in documents for file in document["files"]}
+    place.files.extend(_checked(folder, sizes, machine, listed.values(), place.problems))
+
+
+def _read_manifest(folder: _Folder, name: str, machine: str, problems: list[Problem]) -> dict[str, Any] | None:
+    """Return a manifest; None, and a problem, for one that cannot be used."""
+    try:
+        document = json.loads(folder.read(name))
+        version = _FORMAT.fullmatch(document["schema"])
+        listed = [(file["path"], file["table"], file["bytes"] + 0) for file in document["files"]]
+        if version is not None and int(version[1]) > SCHEMA_VERSION:
+            problems.append(_problem(folder, name, "unknown_version", f"it is {_NEWER}"))
+            return None
+        if version is None or document["machine_id"] != machine:
+            raise ValueError("no manifest of this machine")  # noqa: TRY301 - as what cannot be parsed
+        document["files"] = [
+            file for file, (path, table, _) in zip(document["files"], listed, strict=True) if path and table in TABLES
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        problems.append(_problem(folder, name, "unreadable", "the manifest is damaged: the one before it is used"))
+        return None
+    except Exception as error:  # noqa: BLE001 - each file system has errors of its own, which share no base class
+        problems.append(_problem(folder, name, "unreadable", files.reason_of(error)))
+        return None
+    return dict(document)
+
+
+def _checked(
+    folder: _Folder, sizes: Mapping[str, int], machine: str, listed: Iterable[Mapping[str, Any]],
+    problems: list[Problem],
+) -> Iterator[PlaceFile]:  # fmt: skip
+    """Yield the files that are as a manifest lists them."""
+    for file in listed:
+        name, table, size = file["path"], file["table"], file["bytes"]
+        parts = _FILE.fullmatch(name) if isinstance(name, str) else None
+        if parts is None or parts[1] != table:
+            problems.append(_problem(folder, "manifest", "unreadable", f"it lists {name!r:.100}: no file of a place"))
+        elif file.get("schema", SCHEMA_VERSION) != SCHEMA_VERSION:
+            problems.append(_problem(folder, name, "unknown_version", f"it is {_NEWER}"))
+        elif name not in sizes:
+            problems.append(_problem(folder, name, "unreadable", "it is missing; a manifest lists it"))
+        elif sizes[name] != size:
+            problems.append(
+                _problem(folder, name, "unreadable", f"{sizes[name]} bytes, {size} were exported: copy it again")
+            )
+        else:
+            yield PlaceFile(_GLOB.sub(r"[\1]", folder.path(name)), table, machine, f"{folder.place}/{name}")
+
+
+def _problem(folder: _Folder, name: str, kind: str, detail: str) -> Problem:
+    return Problem(path=f"{folder.place}/{name}", kind=kind, detail=detail)
+
+
+class _LocalFolder:
+    """A folder of this machine."""
+
+    system = None
+
+    def __init__(self, path: str) -> None:
+        self.place = path.rstrip("/") or path
+
+    def sizes(self) -> dict[str, int]:
+        found = {}
+        for top in ("manifest", *TABLES):
+            for folder, _, names in os.walk(self.path(top)):
+                inside = os.path.relpath(folder, self.place).replace(os.sep, "/")
+                for name in names:
+                    status = files.stat_path(os.path.join(folder, name))
+                    if status is not None:
+                        found[f"{inside}/{name}"] = status.st_size
+        return found
+
+    def read(self, name: str) -> bytes:
+        with files.open_log(self.path(name)) as file:
+            return file.read()
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.place, *name.split("/"))
+
+
+class _RemoteFolder:
+    """A folder of a file system that fsspec knows, such as `s3://bucket/team`."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError as error:
+            raise MissingExtra("reading a URL needs: pip install 'sessionlog[remote]'") from error
+        parts = urlsplit(url)
+        self.place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+        try:
+            self.system, root = url_to_fs(url)
+        except ImportError as error:  # the text names the package, such as s3fs
+            raise MissingExtra(f"{self.place}: {error}") from error
+        except Exception as error:  # each file system has errors of its own, which share no base class
+            raise LogNotReadable(f"{self.place}: {files.reason_of(error)}") from error
+        self._root = root.rstrip("/")
+
+    def has_manifests(self) -> bool:
+        """Whether there is a folder of manifests."""
+        try:
+            return bool(self.system.isdir(f"{self._root}/manifest"))
+        except Exception as error:  # as above
+            raise LogNotReadable(f"{self.place}: {files.reason_of(error)}") from error
+
+    def sizes(self) -> dict[str, int]:
+        try:
+            self.system.invalidate_cache()
+            found = self.system.find(self._root, detail=True)
+        except Exception as error:  # as above
+            raise LogNotReadable(f"{self.place}: {files.reason_of(error)}") from error
+        return {name[len(self._root) + 1 :]: int(file["size"] or 0) for name, file in found.items()}
+
+    def read(self, name: str) -> bytes:
+        data: bytes = self.system.cat_file(f"{self._root}/{name}")
+        return data
+
+    def path(self, name: str) -> str:
+        return str(self.system.unstrip_protocol(f"{self._root}/{name}"))
