@@ -268,8 +268,16 @@ SCRUB = (
 )  # fmt: skip
 
 SQL = (
-    Option("", "question", "text", "One SELECT of SQLite's SQL.", "SELECT"),
-    Option("--schema", "schema", "flag", "Show the views and their columns."), *FORMATS, WIDE,
+    Option(
+        "", "words", "texts", "One SELECT of SQLite's SQL; with --events one of DuckDB's, and then logs.",
+        "SELECT [PATH]", default_help="every agent's logs found",
+    ),
+    Option("--events", "events", "flag", "Query the events of the logs: every prompt, answer and tool call."),
+    Option("--schema", "schema", "flag", "Show the views and their columns."), *_TIME,
+    Option("--project", "project", "texts", "With --events, only this project folder; may be repeated.", "GLOB"),
+    SOURCE,
+    Option("--session", "session", "texts", "With --events, only this session; may be repeated.", "SESSION"),
+    *FORMATS, WIDE, TZ, JOBS,
     Option("--no-sync", "no_sync", "flag", "Query the ledger as it is: read no log."),
     Option("--ledger", "ledger", "text", "Query this ledger.", "FILE"),
     Option("--timeout", "seconds", "decimal", "Stop after this time.", "SECONDS", default=60.0, least=0.001), NOW,

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sessionlog.analytics.sql import question
+from sessionlog.analytics.sql import result_stream
+from sessionlog.analytics.sql.question import LedgerQuery
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import main
 from sessionlog.errors import InvalidQuery
@@ -203,7 +204,7 @@ def test_a_question_is_given_up_after_its_time(cli, ours, monkeypatch, home):
     cli("usage")
     looks = []
 
-    class Looks(question.SimpleQueue):
+    class Looks(result_stream.SimpleQueue):
         def get(self, timeout):
             try:
                 found = super().get(timeout=0.02)
@@ -215,10 +216,11 @@ def test_a_question_is_given_up_after_its_time(cli, ours, monkeypatch, home):
             return found
 
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, thread_time=lambda: 0.0, time_ns=time.time_ns)
-    monkeypatch.setattr(question, "SimpleQueue", Looks)
-    monkeypatch.setattr(question, "time", clock)
+    monkeypatch.setattr(result_stream, "SimpleQueue", Looks)
+    monkeypatch.setattr(result_stream, "time", clock)
+    query = LedgerQuery(load_settings().ledger_path, f"{ENDLESS} SELECT count(*) FROM n")
     with pytest.raises(InvalidQuery, match=r"longer than 2\.5 seconds"):
-        question.ResultStream(load_settings().ledger_path, f"{ENDLESS} SELECT count(*) FROM n", seconds=2.5)
+        result_stream.ResultStream(query, seconds=2.5)
     assert sum(looks) == pytest.approx(2.5)
 
 
