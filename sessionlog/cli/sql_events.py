@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.analytics.sql.event_relations import EXAMPLES, RELATIONS
+from sessionlog.analytics.sql.result_stream import THREAD
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import resolve_zone, zone_name
@@ -17,6 +21,7 @@ from sessionlog.errors import InvalidQuery, MissingExtra
 from sessionlog.render.notes import damage_note
 from sessionlog.render.sql import column_lines
 
+_END_SECONDS = 3.0
 _EXAMPLES = ("Examples:", *(f'  sessionlog sql --events "{example}"' for example in EXAMPLES))
 
 
@@ -90,4 +95,16 @@ def _fail_with_hint(error: InvalidQuery) -> NoReturn:
     is_unknown = "not found in FROM clause" in str(error) or "does not exist" in str(error)
     for line in column_lines(RELATIONS) if is_unknown else ("`sessionlog sql --events` lists relations and columns",):
         note(f"  {line}")
+    _end_if_stuck()
     raise Exit(USAGE) from error
+
+
+def _end_if_stuck() -> None:
+    """End the process now if a call of a function cannot be interrupted: DuckDB must not be unloaded while it works."""
+    for thread in threading.enumerate():
+        if thread.name == THREAD:
+            thread.join(_END_SECONDS)
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(USAGE)

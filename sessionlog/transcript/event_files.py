@@ -16,7 +16,7 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.redact import redact_line
 from sessionlog.events.sanitise import sanitise
-from sessionlog.ledger.scanning import source_of
+from sessionlog.ledger.scanning import collector_off, source_of
 from sessionlog.sources.protocol import Log
 from sessionlog.transcript.event_rows import COLUMNS, EventRows, Row
 
@@ -99,7 +99,7 @@ def write_rows(parts: Sequence[LogPart], wanted: Wanted, folder: str) -> Written
     Raises:
         OSError: There is no room for them.
     """
-    with _Writer(folder) as writer:
+    with _Writer(folder) as writer, collector_off():
         count, problems = 0, list[Problem]()
         for item in _rows(parts, wanted):
             if isinstance(item, Problem):

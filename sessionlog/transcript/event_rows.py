@@ -32,7 +32,7 @@ COLUMNS: Mapping[str, str] = {
 }  # fmt: skip
 """Column → DuckDB's type. `time` is made from `time_ns`, and in no row."""
 
-_INT64 = range(-(1 << 63), 1 << 63)
+_INT64 = 1 << 63
 _ROLES = {"llm.request": "user", "llm.response": "assistant", "llm.delta": "assistant", "tool.call": "tool"}
 _RESULTS = frozenset({"tool_result", "function_call_output", "tool-return"})
 _MOST_MILLISECONDS = 1e15
@@ -70,10 +70,9 @@ class EventRows:
         if kind == "session.start" and not self._start:
             self._start = data
             self.project = _name(data.get("work_dir")) or UNKNOWN
-        time_ns = event.time_ns
         row: Row = {
-            "time_ns": time_ns if time_ns in _INT64 else None, "source": self._log.source.id, "session": self._session,
-            "position": self._position, "seq": event.seq if event.seq in _INT64 else None, "type": kind,
+            "time_ns": _int64(event.time_ns), "source": self._log.source.id, "session": self._session,
+            "position": self._position, "seq": _int64(event.seq), "type": kind,
             "role": _ROLES.get(kind), "agent": _name(data.get("agent")) or MAIN, "project": self.project,
             "log": self._log.path,
         }  # fmt: skip
@@ -156,6 +155,10 @@ def _add_record(row: Row, record: Record) -> None:
 def _add_usage(row: Row, usage: TokenUsage) -> None:
     for column, name in _CLASSES:
         row[column] = row.get(column, 0) + getattr(usage, name)
+
+
+def _int64(value: Any) -> int | None:
+    return value if type(value) is int and -_INT64 <= value < _INT64 else None
 
 
 def _name(value: Any) -> str:

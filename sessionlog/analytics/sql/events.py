@@ -37,6 +37,7 @@ _PLAIN = frozenset({
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
     "UHUGEINT", "FLOAT", "DOUBLE", "VARCHAR", "JSON", "BLOB",
 })  # fmt: skip
+_PLAN = ("plan",)
 _TIME = "strftime({} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')"
 
 
@@ -252,7 +253,7 @@ class EventQuery:
             yield True
             cursor, names = _select(connection, self._sql)
             yield unique_names(names)
-            rows = _fetched(cursor)
+            rows = _fetched(cursor) if names != _PLAN else iter([(line,) for line in _plan(cursor)])
             while not is_cancelled():
                 yield read_batch(rows)
 
@@ -270,7 +271,7 @@ def _select(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.Duc
     """Run a query, and return its cursor and names; values have Python's plain types, times are in UTC."""
     statement, sql = _the_statement(connection, sql), _stripped(sql)
     if statement.type == duckdb.StatementType.EXPLAIN:
-        return connection.execute(statement), ("part", "plan")
+        return connection.execute(statement), _PLAN
     described = connection.execute(f"DESCRIBE {sql}").fetchall()
     names = tuple(row[0] for row in described)
     aliases = [f"c{index}" for index in range(len(names))]
@@ -296,6 +297,11 @@ def _fetched(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         yield from rows
 
 
+def _plan(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the lines of a plan."""
+    return [line for row in cursor.fetchall() for line in str(row[-1]).splitlines()]
+
+
 @contextmanager
 def _refused() -> Iterator[None]:
     try:
@@ -309,7 +315,7 @@ def _reason(error: BaseException) -> str:
         return "it is no text that DuckDB understands"
     if isinstance(error, duckdb.OutOfMemoryException):
         return f"it needs more than {_MEMORY} of memory; sort or group less"
-    return str(error).strip()
+    return str(error).partition("\n\nLINE ")[0].strip().replace("\n", "; ")
 
 
 def _quoted(text: str) -> str:

@@ -23,6 +23,9 @@ SECONDS = 60.0
 LARGEST_ANSWER = 32 << 20
 """The approximate limit in bytes of a result that is returned whole."""
 
+THREAD = "sessionlog query"
+"""The name of a query's thread."""
+
 _BATCH, _BATCH_SECONDS = 1 << 18, 0.05  # approximate bytes, and time, of rows that are passed on together
 _CELL = 60  # approximate bytes of a small value
 _LOOK_SECONDS = 0.1  # an interrupt may not end a wait for another thread
@@ -79,7 +82,7 @@ class ResultStream:
         self._query, self._seconds, self._left = query, seconds, math.inf
         self._used = time.thread_time()
         self._is_cancelled, self._wanted, self._found = Event(), Semaphore(0), SimpleQueue[Any]()
-        self._thread = Thread(target=self._work, daemon=True)
+        self._thread = Thread(target=self._work, name=THREAD, daemon=True)
         self._thread.start()
         try:
             self._next()
