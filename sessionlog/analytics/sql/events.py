@@ -146,6 +146,7 @@ def _the_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
     Raises:
         InvalidQuery: It is something else than one SELECT or EXPLAIN.
     """
+    sql.encode()  # DuckDB raises no error of its own for what is no UTF-8
     statements = connection.extract_statements(sql)
     if not statements:
         raise InvalidQuery("there is no question in it; begin with SELECT or WITH")
