@@ -43,7 +43,7 @@ def sql(
 ) -> None:
     """Query the ledger in SQL: the views usage (a row per response), sessions and tools (a row per call). Read only.
 
-    With --events, the events of all logs: what was said, and every tool call.
+    With --events, the events of all logs: every prompt, answer and tool call.
 
     Example: sessionlog sql "SELECT model, sum(cost_usd) FROM usage WHERE time >= '2026-11' GROUP BY model"
 

@@ -41,7 +41,7 @@ DESCRIPTIONS = {
     "response_key": "the same for copies of a response, in forks and resumed sessions; NULL if none are made",
     "inherited": "true for a copy of what a fork's parent has",
     "log": "the log's path",
-    "text": "what was said: new words of a prompt, an answer, a tool's output",
+    "text": "new words of a prompt, an answer, a tool's output",
     "data": "the event's payload, JSON: data->>'$.finish_reason'",
 }
 """Column → its meaning, for users."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -242,3 +243,11 @@ def test_a_query_of_another_thread_can_be_cancelled(log):
         found.close()
         found._thread.join(5)
     assert not found._thread.is_alive()
+
+
+def test_the_queries_of_the_page_run(log):
+    """Each block of docs/ledger.md that asks for events."""
+    page = (Path(__file__).parents[3] / "docs" / "ledger.md").read_text("utf-8")
+    queries = re.findall(r'^    sessionlog sql --events "(.*)"', page, re.MULTILINE)
+    assert len(queries) == 4
+    assert [len(query(sql, log).rows) for sql in queries] == [0, 1, 1, 1]
