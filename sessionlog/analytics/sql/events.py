@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -261,7 +261,8 @@ class EventQuery:
     def cancel(self) -> None:
         """Interrupt DuckDB."""
         if self._connection is not None:
-            self._connection.interrupt()
+            with suppress(duckdb.ConnectionException):  # its thread may be closing it
+                self._connection.interrupt()
 
     def refusal(self, error: BaseException) -> BaseException:
         """Return the error for the caller: InvalidQuery for what DuckDB refuses."""
