@@ -33,6 +33,8 @@ def export(
     content: bool,
     again: bool,
     redact_projects: bool,
+    machine: str | None,
+    compact: bool,
     dry_run: bool,
     as_json: bool,
     tz: str | None,
@@ -58,18 +60,20 @@ def export(
         "source": source, "tz": tz, "now": now, "ledger": ledger, "no_ledger": no_ledger, "live": live, "jobs": jobs,
     }  # fmt: skip
     if otlp is None:
-        given = {"--path": paths, "--header": header, "--signals": signals, "--content": content, "--again": again}
-        _check_parquet({**given, "--no-ledger": no_ledger, "--live": live})
+        given = {"--header": header, "--signals": signals, "--content": content, "--again": again, "--live": live}
+        _check_parquet({**given, "--no-ledger": no_ledger and not paths})
         if not destination:
             fail("--parquet needs a folder or URL to write to: sessionlog export ~/team --parquet")
         _to_parquet(
-            r.ReportArguments(settings), destination, redact_projects=redact_projects, dry_run=dry_run, as_json=as_json
-        )
+            r.ReportArguments({"paths": paths, **settings}), destination, machine=machine, compact=compact,
+            redact_projects=redact_projects, dry_run=dry_run, as_json=as_json,
+        )  # fmt: skip
         return
     if destination is not None:
         fail(f"{destination}: a destination is for --parquet; with --otlp, choose logs with --path")
-    if redact_projects:
-        fail("--redact-projects is for --parquet: spans have the folder that the agent worked in")
+    for name, is_given in (("--redact-projects", redact_projects), ("--machine", machine), ("--compact", compact)):
+        if is_given:
+            fail(f"{name} is for --parquet")
     _to_collector(
         r.ReportArguments({"paths": paths, **settings}), otlp, headers=_headers(header or ()),
         signals=r.split_list([signals]) if signals is not None else SIGNALS, content=content, again=again,
@@ -85,13 +89,20 @@ def _check_parquet(given: Mapping[str, object]) -> None:
 
 
 def _to_parquet(
-    arguments: r.ReportArguments, destination: str, *, redact_projects: bool, dry_run: bool, as_json: bool
+    arguments: r.ReportArguments,
+    destination: str,
+    *,
+    machine: str | None,
+    compact: bool,
+    redact_projects: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     context = arguments.context()
     with r.scan_progress() as progress, r.scan_progress("writing") as sent:
         done = export_parquet(
-            destination, redact_projects=redact_projects, dry_run=dry_run, sent=sent,
-            **arguments.options(context, progress),
+            destination, paths=context.paths, machine_name=machine, redact_projects=redact_projects, compact=compact,
+            dry_run=dry_run, sent=sent, **arguments.options(context, progress),
         )  # fmt: skip
     _show(done, partial(render_parquet, done), arguments, context, as_json=as_json)
 

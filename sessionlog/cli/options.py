@@ -288,7 +288,7 @@ EXPORT = (
     Option("--otlp", "otlp", "text", "A collector of OTLP over HTTP: http://localhost:4318.", "ENDPOINT"),
     Option("--parquet", "parquet", "flag", "Write the ledger as parquet files to DEST, for one total of machines."),
     Option(
-        "--path", "paths", "texts", "With --otlp, only these logs, or folders of logs; may be repeated.", "PATH",
+        "--path", "paths", "texts", "Only these logs, or folders of logs, without the ledger; may be repeated.", "PATH",
         default_help="every agent's logs found",
     ),
     *_TIME, *_FILTERS,
@@ -297,6 +297,11 @@ EXPORT = (
     Option("--content", "content", "flag", "Send prompts and answers, too, without well-known secrets."),
     Option("--again", "again", "flag", "Send everything, also what the collector has already."),
     Option("--redact-projects", "redact_projects", "flag", "Hash projects and branches, with $SESSIONLOG_REDACT_KEY."),
+    Option(
+        "--machine", "machine", "text", "The machine's name for people in the export.", "NAME",
+        default_help="the host's; none with --redact-projects",
+    ),
+    Option("--compact", "compact", "flag", "Merge this machine's parquet files now; else from 25 a month on."),
     Option("--dry-run", "dry_run", "flag", "Count what would be sent or written, and do nothing."), AS_JSON, TZ, NOW,
     *_BOOK,
 )  # fmt: skip

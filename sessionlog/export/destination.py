@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -37,6 +37,13 @@ class Destination(Protocol):
 
         Raises:
             NotExported: It cannot be read.
+        """
+
+    def remove(self, name: str) -> None:
+        """Remove a file; one that is not there is no error.
+
+        Raises:
+            NotExported: It cannot be removed.
         """
 
     def names(self, folder: str) -> list[str]:
@@ -75,6 +82,10 @@ class LocalFolder:
         with self._named(), files.open_log(os.path.join(self.place, *name.split("/"))) as file:
             return file.read()
 
+    def remove(self, name: str) -> None:
+        """Remove a file, if that can be done."""
+        files.remove_file(os.path.join(self.place, *name.split("/")))
+
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder."""
         return sorted(files.list_names(os.path.join(self.place, *folder.split("/"))))
@@ -112,6 +123,11 @@ class RemoteFolder:
         with self._named():
             data: bytes = self._system.cat_file(f"{self._root.rstrip('/')}/{name}")
             return data
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        with self._named(), suppress(FileNotFoundError):
+            self._system.rm_file(f"{self._root.rstrip('/')}/{name}")
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder, as the store has them now."""

@@ -5,225 +5,317 @@ is what this ledger has decided. A response without a key gets one from its log'
 number there: the same in a restored backup. A row that is made from a request on the wire (see `ledger.wire`) has a
 key of its own, made from that request's, and the rows it was made of are `replaced`: their keys count nowhere.
 
-The id of a row is a hash, with the machine's secret, of what does not change while its log grows.
+The id of a row is a hash, with the machine's secret, of what does not change while its log grows. Rows are read in the
+order of logs, of all sessions or of some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import date
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
 
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
-from sessionlog.export.parquet_schema import SESSIONS, TOOLS, USAGE
 from sessionlog.export.project_names import ProjectNames
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.schema import ELSEWHERE, LABEL
+from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
 
 _DAY_NS = 86_400 * 1_000_000_000
+_FIRST_DAY = date(1970, 1, 1).toordinal()
 _ANYWHERE = blake2b(digest_size=8)
+_MOST_KEPT = 8192  # names of sessions and logs that are in memory at once
 
 _REPLACED = "(r.chosen AND (s.absorbed OR NOT r.counts) OR COALESCE(m.chosen AND NOT m.counts, 0))"
 _FROM_LOGS = f"""
-SELECT 'row', r.n, f.path, f.source, r.family, r.key, r.counts AND NOT s.absorbed OR COALESCE(m.counts, 0),
-    {_REPLACED}, {{columns}}, {{chosen}}
-FROM responses r JOIN labels l ON l.id = r.label_id JOIN all_sessions s ON s.id = r.session_id
+SELECT {{columns}}, r.counts AND NOT s.absorbed OR COALESCE(m.counts, 0), {_REPLACED}, r.n, r.file_id, r.family, r.key
+FROM {{logs}} responses r {{on}} JOIN all_sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id
     JOIN files f ON f.id = r.file_id LEFT JOIN responses m ON m.file_id = r.file_id AND m.n = -1 - r.n
-WHERE r.n >= 0 AND f.missing <> {ELSEWHERE} AND s.counted
+WHERE r.n >= 0 AND f.missing <> {ELSEWHERE} AND s.counted AND r.session_id {{chosen}}
 """  # noqa: S608 - names of the schema
 """Rows of logs; `m` is the row that was merged from this one's place and another copy's counts."""
 _FROM_WIRE = """
-SELECT 'wire', o.n, f.path, f.source, o.family, o.key, 1, 0, {columns}, {chosen}
+SELECT {columns}, 1, 0, o.n, o.file_id, o.family, o.key
 FROM wire_matches x JOIN responses r ON r.file_id = x.made_file AND r.n = x.made_n
-    JOIN responses o ON o.file_id = x.file_id AND o.n = x.n JOIN files f ON f.id = o.file_id
+    JOIN responses o ON o.file_id = x.file_id AND o.n = x.n
     JOIN labels l ON l.id = r.label_id JOIN all_sessions s ON s.id = r.session_id
-WHERE s.counted
+WHERE s.counted AND x.session_id {chosen}
 """
 _FROM_SUMS = f"""
-SELECT 'sum', o.n, f.path, f.source, o.family, o.key, 1, 0, {{columns}}, {{chosen}}
-FROM responses r JOIN responses o ON o.file_id = r.file_id AND o.n = {NUMBER_OF_SUM} JOIN files f ON f.id = o.file_id
+SELECT {{columns}}, 1, 0, o.n, o.file_id, o.family, o.key
+FROM {{logs}} responses r {{on}} JOIN responses o ON o.file_id = r.file_id AND o.n = {NUMBER_OF_SUM}
     JOIN labels l ON l.id = r.label_id JOIN all_sessions s ON s.id = r.session_id
-WHERE r.n <= {OF_SUMS} AND s.counted
+WHERE r.n <= {OF_SUMS} AND s.counted AND r.session_id {{chosen}}
 """  # noqa: S608 - names of the schema
+_KINDS = (("row", _FROM_LOGS, _REPLACED), ("wire", _FROM_WIRE, "0"), ("sum", _FROM_SUMS, "0"))
 _COLUMNS = (
-    "s.source", "s.session", "s.place", "r.copy_rank", "r.superseded_by", "r.time_ns", "r.requests", "r.failed",
-    "r.input", "r.output", "r.cache_read", "r.cache_write", "r.cache_write_1h", "r.reasoning", "r.cost_nano",
-    "r.estimate_nano", "r.saved_nano", "r.priced", "r.latency_ms", "r.active_ms", *(f"l.{name}" for name in LABEL),
+    "r.session_id", "r.label_id", "r.superseded_by", "r.estimate_nano", "r.saved_nano", "r.copy_rank", "r.time_ns",
+    "r.requests", "r.failed <> 0", "r.input", "r.output", "r.cache_read", "r.cache_write", "r.cache_write_1h",
+    "r.reasoning", "r.cost_nano", "r.priced <> 0", "r.latency_ms", "r.active_ms",
 )  # fmt: skip
 _SELECTED = """(r.key IN (SELECT r.key FROM {tables} WHERE r.key IS NOT NULL AND {where})
     OR (r.file_id, r.n) IN (SELECT r.file_id, r.n FROM {tables} WHERE {where}) {others})"""
 _COUNTING = "records r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"
 _COUNTING_CALLS = "tools r JOIN sessions s ON s.id = r.session_id"
 _CALLS = f"""
-SELECT f.path, r.n, s.source, s.session, s.place, r.key, r.superseded_by, r.counts, r.time_ns, r.finished, r.failed,
-    r.duration_ms, r.output_bytes, t.tool, t.server, t.agent, t.project, {{chosen}}
-FROM calls r JOIN names t ON t.id = r.name_id JOIN all_sessions s ON s.id = r.session_id
-    JOIN files f ON f.id = r.file_id
-WHERE f.missing <> {ELSEWHERE} ORDER BY r.time_ns, f.path, r.n
+SELECT {{is_selected}}, r.session_id, r.name_id, r.superseded_by, r.counts, r.file_id, r.n, r.key, r.time_ns,
+    r.finished <> 0, r.failed <> 0, r.duration_ms, r.output_bytes
+FROM {{logs}} calls r {{on}} JOIN all_sessions s ON s.id = r.session_id JOIN files f ON f.id = r.file_id
+WHERE f.missing <> {ELSEWHERE} AND r.session_id {{chosen}}
 """  # noqa: S608 - names of the schema
 _SESSIONS = """
-SELECT source, session, place, parent, start_ns, last_ns, end_status, project, harness, duration_ms, turns, counted,
-    absorbed, {chosen}
-FROM all_sessions s WHERE NOT elsewhere ORDER BY COALESCE(start_ns, last_ns), source, session, place
+SELECT {is_selected}, id, parent, end_status, project, harness, start_ns, last_ns, duration_ms, turns, counted <> 0,
+    absorbed <> 0
+FROM all_sessions s WHERE NOT elsewhere AND id {chosen}
 """
+_LOGS_OF = "(SELECT DISTINCT file_id FROM log_sessions WHERE session_id {}) t CROSS JOIN"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerRow:
+class LedgerRow(NamedTuple):
     """A row of the ledger, on its way into a table of the export.
 
     Attributes:
         id: 64 bits, the same in every export of this machine.
-        day: Days since 1970 UTC of its time; None without a time.
+        month: Months since the year 0 of its time, in UTC; None without a time.
+        session: The ledger's number of its session.
         is_selected: Whether the export's filters have selected it.
-        values: Column → value: what a log has of it.
-        standing: Column → value: what the ledger has decided about it.
-        costs: Column → value: what the price list has given for it.
+        state: A hash of what a log has of it.
+        names: The number of each group of names, in the order of `NAMES`, without the price list.
+        values: All other columns that the log has, in the order of the table.
+        standing: What the ledger has decided: `counts`, and of responses `replaced`.
+        costs: What the price list has given: estimate, saving.
     """
 
     id: int
-    day: int | None
+    month: int | None
+    session: int
     is_selected: bool
-    values: dict[str, Any]
-    standing: dict[str, Any]
-    costs: dict[str, Any]
+    state: int
+    names: tuple[int | None, ...]
+    values: tuple[Any, ...]
+    standing: tuple[bool, ...]
+    costs: tuple[int | None, ...]
 
-    @property
-    def state(self) -> int:
-        """A hash of what a log has of it."""
-        return hash_with(_ANYWHERE, repr(tuple(self.values.values())))
+
+AddNames = Callable[[str, str, Sequence[Any]], int]
+"""Takes a table, a group of names and these; returns the number by which rows refer to them."""
 
 
 class LedgerRows:
-    """The rows of a ledger for each table, in the order of their times.
+    """The rows of a ledger for each table.
 
     Args:
         book: The ledger, in a transaction.
         requests: The selection of responses, which also selects the sessions that have any of these.
         calls: The selection of tool calls; None for no calls.
-        names: How projects are named.
+        project_names: How projects are named.
         secret: The machine's secret.
+        add_names: Where names go.
     """
 
     def __init__(
-        self, book: Book, requests: Selection, calls: CallSelection | None, names: ProjectNames, secret: bytes
+        self,
+        book: Book,
+        requests: Selection,
+        calls: CallSelection | None,
+        project_names: ProjectNames,
+        secret: bytes,
+        add_names: AddNames,
     ) -> None:
-        self._book, self._requests, self._calls, self._names = book, requests, calls, names
-        self._ids = blake2b(key=secret, digest_size=8)
-        self._price_list = book.priced_from
+        self._book, self._requests, self._calls, self._projects = book, requests, calls, project_names
+        self._secret = secret
+        self._add_names = add_names
         requests.prepare(book)
 
-    def read(self, table: str) -> Iterator[LedgerRow]:
-        """Yield the rows of a table."""
+    def count(self, sessions: Collection[int] | None) -> int:
+        """Return about how many rows `read` yields for all tables; 0 for some sessions, which are few."""
+        if sessions is not None:
+            return 0
+        tables = ("responses", "calls", "all_sessions")
+        counts = (self._book.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables)  # noqa: S608 - names of the schema
+        return sum(counts)
+
+    def read(self, table: str, sessions: Collection[int] | None) -> Iterator[LedgerRow]:
+        """Yield the rows of a table: those of these sessions, or all."""
+        chosen = choose(self._book.connection, sessions)
+        logs, on = "", ""
+        if sessions is not None:
+            logs, on = _LOGS_OF.format(chosen), "ON r.file_id = t.file_id"
+        parts = {"logs": logs, "on": on, "chosen": chosen}
         match table:
             case "usage":
-                return self._usage()
+                return self._usage(parts)
             case "sessions":
-                return self._sessions()
+                return self._sessions(parts)
             case _:
-                return self._tools()
+                return self._tools(parts)
 
-    def _usage(self) -> Iterator[LedgerRow]:
+    def _usage(self, parts: dict[str, str]) -> Iterator[LedgerRow]:
         where, parameters = self._requests.where()
-        chosen = "1"
+        is_selected = "1"
         if _is_narrow(self._requests):
-            chosen = _SELECTED.format(tables=_COUNTING, where=where, others=f"OR {{replaced}} AND {where}")
-        parts = [
-            sql.format(columns=", ".join(_COLUMNS), chosen=chosen.format(replaced=replaced))
-            for sql, replaced in (
-                (_FROM_LOGS, _REPLACED),
-                (_FROM_WIRE, "0"),
-                (_FROM_SUMS, "0"),
-            )
-        ]
-        order = 9 + _COLUMNS.index("r.time_ns")
-        sql = f"{' UNION ALL '.join(parts)} ORDER BY {order}, 1, 3, 2"
-        return map(self._response, self._book.connection.execute(sql, parameters))
+            is_selected = _SELECTED.format(tables=_COUNTING, where=where, others=f"OR {{replaced}} AND {where}")
+        session = self._names("usage", "session", self._session_names)
+        label = self._names("usage", "label", self._label)
+        superseding = self._names("usage", "superseding", _lines)
+        for kind, sql, replaced in _KINDS:
+            logs = _Logs(self._book, f"usage\0{kind}", self._secret, self._projects)
+            columns = ", ".join((is_selected.format(replaced=replaced), *_COLUMNS))
+            for row in self._book.connection.execute(sql.format(columns=columns, **parts), parameters):
+                selected, session_id, label_id, superseded_by, estimate, saved, *values = row[:20]
+                counts, is_replaced, n, file_id, family, key = row[20:]
+                log = logs.of(file_id)
+                if key is None:
+                    family = key = hash_with(log.unkeyed, str(n))
+                if kind != "row":
+                    family = key = hash_with(_ANYWHERE, f"{kind}\0{key}")
+                names = (session(session_id), label(label_id), superseding(superseded_by or None))
+                values = [family, key, *values]
+                yield LedgerRow(
+                    hash_with(log.ids, str(n)), _month(values[3]), session_id, bool(selected), _state(names, values),
+                    (names[0][0], names[1][0], names[2][0]), tuple(values), (bool(counts), bool(is_replaced)),
+                    (estimate, saved),
+                )  # fmt: skip
 
-    def _response(self, row: tuple[Any, ...]) -> LedgerRow:
-        kind, n, path, path_source, family, key, counts, replaced, *found, is_selected = row
-        source, session, place, copy_rank, superseded_by, time_ns, requests, failed, *numbers = found[:-11]
-        *tokens, recorded, estimate, saved, priced, latency_ms, active_ms = numbers
-        label = dict(zip(LABEL, found[-11:], strict=True))
-        path = path_of(path)
-        if key is None:
-            family = key = hash_with(_ANYWHERE, f"row\0{path_source}\0{self._names.path(path)}\0{n}")
-        if kind != "row":
-            family = key = hash_with(_ANYWHERE, f"{kind}\0{key}")
-        label["branch"] = self._names.branch(label["branch"], label["project"])
-        label["project"] = self._names.project(label["project"])
-        values = (
-            *self._session_names(source, session, place), family, key, copy_rank, _lines(superseded_by), time_ns,
-            requests, bool(failed), *tokens, recorded, bool(priced), latency_ms, active_ms, *label.values(),
-        )  # fmt: skip
-        costs = {"estimated_nano_usd": estimate, "saved_nano_usd": saved, "price_list": None}
-        if estimate is not None or saved is not None:
-            costs["price_list"] = self._price_list
-        return LedgerRow(
-            id=hash_with(self._ids, f"usage\0{kind}\0{path}\0{n}"),
-            day=_day(time_ns),
-            is_selected=bool(is_selected),
-            values=dict(zip(_USAGE_VALUES, values, strict=True)),
-            standing={"counts": bool(counts), "replaced": bool(replaced)},
-            costs=costs,
-        )
-
-    def _tools(self) -> Iterator[LedgerRow]:
-        chosen, parameters = "0", dict[str, Any]()
+    def _tools(self, parts: dict[str, str]) -> Iterator[LedgerRow]:
+        is_selected, parameters = "0", dict[str, Any]()
         if self._calls is not None:
-            chosen = "1"
+            is_selected = "1"
             if _is_narrow(self._calls):
                 where, parameters = self._calls.where()
-                chosen = _SELECTED.format(tables=_COUNTING_CALLS, where=where, others="")
-        return map(self._call, self._book.connection.execute(_CALLS.format(chosen=chosen), parameters))
+                is_selected = _SELECTED.format(tables=_COUNTING_CALLS, where=where, others="")
+        session = self._names("tools", "session", self._session_names)
+        name = self._names("tools", "call", self._call)
+        superseding = self._names("tools", "superseding", _lines)
+        logs = _Logs(self._book, "tools", self._secret, self._projects)
+        found = self._book.connection.execute(_CALLS.format(is_selected=is_selected, **parts), parameters)
+        for selected, session_id, name_id, superseded_by, counts, file_id, n, *values in found:
+            names = (session(session_id), name(name_id), superseding(superseded_by or None))
+            yield LedgerRow(
+                hash_with(logs.of(file_id).ids, str(n)), _month(values[1]), session_id, bool(selected),
+                _state(names, values), (names[0][0], names[1][0], names[2][0]), tuple(values), (bool(counts),), (),
+            )  # fmt: skip
 
-    def _call(self, row: tuple[Any, ...]) -> LedgerRow:
-        (path, n, source, session, place, key, superseded_by, counts, time_ns, finished, failed, *more) = row
-        *numbers, tool, server, agent, project, is_selected = more
-        values = (
-            *self._session_names(source, session, place), key, _lines(superseded_by), time_ns, bool(finished),
-            bool(failed), *numbers, tool, server, agent, self._names.project(project),
-        )  # fmt: skip
-        return LedgerRow(
-            id=hash_with(self._ids, f"tools\0{path_of(path)}\0{n}"),
-            day=_day(time_ns),
-            is_selected=bool(is_selected),
-            values=dict(zip(_TOOL_VALUES, values, strict=True)),
-            standing={"counts": bool(counts)},
-            costs={},
-        )
-
-    def _sessions(self) -> Iterator[LedgerRow]:
-        chosen, parameters = "1", dict[str, Any]()
+    def _sessions(self, parts: dict[str, str]) -> Iterator[LedgerRow]:
+        is_selected, parameters = "1", dict[str, Any]()
         if _is_narrow(self._requests):
             where, parameters = self._requests.where()
-            chosen = f"s.id IN (SELECT r.session_id FROM {_COUNTING} WHERE {where})"  # noqa: S608 - a closed list; values are bound
-        return map(self._session, self._book.connection.execute(_SESSIONS.format(chosen=chosen), parameters))
-
-    def _session(self, row: tuple[Any, ...]) -> LedgerRow:
-        source, session, place, parent, start_ns, last_ns, status, project, harness, *numbers = row
-        duration_ms, turns, counted, absorbed, is_selected = numbers
-        values = (
-            *self._session_names(source, session, place), parent, start_ns, last_ns, status,
-            self._names.project(project), harness, duration_ms, turns, bool(counted), bool(absorbed),
-        )  # fmt: skip
-        return LedgerRow(
-            id=hash_with(self._ids, f"sessions\0{source}\0{session}\0{place}"),
-            day=_day(last_ns if start_ns is None else start_ns),
-            is_selected=bool(is_selected),
-            values=dict(zip(_SESSION_VALUES, values, strict=True)),
-            standing={},
-            costs={},
+            is_selected = f"s.id IN (SELECT r.session_id FROM {_COUNTING} WHERE {where})"  # noqa: S608 - a closed list; values are bound
+        session, facts = (
+            self._names("sessions", "session", self._session_names),
+            self._names("sessions", "facts", tuple),
         )
+        ids = blake2b(b"sessions\0", key=self._secret, digest_size=8)
+        sql = _SESSIONS.format(is_selected=is_selected, chosen=parts["chosen"])
+        for selected, session_id, parent, status, project, harness, *values in self._book.connection.execute(
+            sql, parameters
+        ):
+            names = (session(session_id), facts((parent, status, self._projects.project(project), harness)))
+            start_ns, last_ns = values[:2]
+            yield LedgerRow(
+                hash_with(ids, "\0".join(self._session_name(session_id))),
+                _month(last_ns if start_ns is None else start_ns), session_id, bool(selected), _state(names, values),
+                (names[0][0], names[1][0]), tuple(values), (), (),
+            )  # fmt: skip
 
-    def _session_names(self, source: str, session: str, place: str) -> tuple[str, str, int]:
+    def _session_name(self, number: int) -> tuple[str, str, str]:
+        sql = "SELECT source, session, place FROM all_sessions WHERE id = ?"
+        source, session, place = self._book.connection.execute(sql, (number,)).fetchone()
+        return source, session, place
+
+    def _session_names(self, number: int) -> tuple[str, str, int]:
         """Return the columns that name a session."""
-        whole = f"session\0{source}\0{session}\0{self._names.path(place) if place else ''}"
+        source, session, place = self._session_name(number)
+        whole = f"session\0{source}\0{session}\0{self._projects.path(place) if place else ''}"
         return source, session, hash_with(_ANYWHERE, whole)
+
+    def _label(self, number: int) -> tuple[str, ...]:
+        sql = f"SELECT {', '.join(LABEL)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
+        found = self._book.connection.execute(sql, (number,)).fetchone()
+        label = dict(zip(LABEL, found, strict=True))
+        label["branch"] = self._projects.branch(label["branch"], label["project"])
+        label["project"] = self._projects.project(label["project"])
+        return tuple(label.values())
+
+    def _call(self, number: int) -> tuple[str, str, str, str]:
+        sql = "SELECT tool, server, agent, project FROM names WHERE id = ?"
+        tool, server, agent, project = self._book.connection.execute(sql, (number,)).fetchone()
+        return tool, server, agent, self._projects.project(project)
+
+    def _names(self, table: str, group: str, make: Callable[[Any], Sequence[Any]]) -> _Numbers:
+        return _Numbers(make, lambda values: self._add_names(table, group, values))
+
+
+class _Numbers:
+    """Numbers of names that many rows have in common, each with a hash of these names.
+
+    Args:
+        make: Takes what the ledger has in place of the names; returns them.
+        add: Takes names, returns their number.
+    """
+
+    def __init__(self, make: Callable[[Any], Sequence[Any]], add: Callable[[Sequence[Any]], int]) -> None:
+        self._make, self._add = make, add
+        self._known: dict[Any, tuple[int | None, bytes]] = {None: (None, b"")}
+
+    def __call__(self, key: Any) -> tuple[int | None, bytes]:
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) > _MOST_KEPT:
+                self._known = {None: (None, b"")}
+            values = self._make(key)
+            known = self._known[key] = self._add(values), blake2b(orjson.dumps(values), digest_size=8).digest()
+        return known
+
+
+class _Log(NamedTuple):
+    """What rows of a log are hashed with.
+
+    Attributes:
+        ids: For the ids of rows.
+        unkeyed: For the keys of responses that have none.
+    """
+
+    ids: blake2b
+    unkeyed: blake2b
+
+
+class _Logs:
+    """Logs by their number; rows come in the order of logs, so only the last one is kept."""
+
+    def __init__(self, book: Book, kind: str, secret: bytes, projects: ProjectNames) -> None:
+        self._book, self._kind, self._secret, self._projects = book, kind, secret, projects
+        self._last: tuple[int, _Log] | None = None
+
+    def of(self, number: int) -> _Log:
+        """Return what rows of a log are hashed with."""
+        if self._last is None or self._last[0] != number:
+            sql = "SELECT path, source FROM files WHERE id = ?"
+            path, source = self._book.connection.execute(sql, (number,)).fetchone()
+            path = path_of(path)
+            ids = blake2b(_bytes(f"{self._kind}\0{path}\0"), key=self._secret, digest_size=8)
+            unkeyed = blake2b(_bytes(f"row\0{source}\0{self._projects.path(path)}\0"), digest_size=8)
+            self._last = number, _Log(ids, unkeyed)
+        return self._last[1]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _state(names: Sequence[tuple[int | None, bytes]], values: Sequence[Any]) -> int:
+    """Return a hash of what a log has of a row."""
+    hashed = blake2b(orjson.dumps(values), digest_size=8)
+    for _, digest in names:
+        hashed.update(digest or b"-")
+    return int.from_bytes(hashed.digest(), "little", signed=True)
 
 
 def _is_narrow(selection: Selection) -> bool:
@@ -231,17 +323,16 @@ def _is_narrow(selection: Selection) -> bool:
     return bool(selection.filters) or selection.window is not None
 
 
-def _lines(text: str | None) -> list[str] | None:
-    return text.split("\n") if text else None
+def _lines(text: str) -> tuple[list[str]]:
+    return (text.split("\n"),)
 
 
-def _day(time_ns: int | None) -> int | None:
-    return None if time_ns is None else time_ns // _DAY_NS
+def _month(time_ns: int | None) -> int | None:
+    return None if time_ns is None else _month_of_day(time_ns // _DAY_NS)
 
 
-_GIVEN = ("machine_id", "record", "revision", "deleted", "state", "counts", "replaced")
-_COSTS = ("estimated_nano_usd", "saved_nano_usd", "price_list")
-_USAGE_VALUES, _SESSION_VALUES, _TOOL_VALUES = (
-    tuple(name for name in table if name not in _GIVEN + _COSTS) for table in (USAGE, SESSIONS, TOOLS)
-)
-"""The columns of each table that have what a log has."""
+@lru_cache(1024)
+def _month_of_day(day: int) -> int:
+    """Return the month of a day since 1970, counted from the year 0."""
+    found = date.fromordinal(_FIRST_DAY + day)
+    return found.year * 12 + found.month - 1

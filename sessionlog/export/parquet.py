@@ -1,63 +1,61 @@
 """Export to parquet: what the ledger knows as immutable files, for one total of many machines.
 
-Each export writes files of new and changed rows, then one manifest that lists them with their digests. Readers read
-the files of manifests, so that nothing of an export that was killed is read. A file is never changed: a row that has
-changed is written again with a higher revision, one that the ledger has no more as a tombstone. Costs stay as they were
-exported while the row itself does. Only names and numbers are written, never prompts, answers or errors.
+Each export writes files of new and changed rows, then a manifest of all files that hold: nothing of an export that was
+killed is read. A file is never changed: a row that has changed is written again with a higher revision, one that the
+ledger has no more as a tombstone; many small files are merged into one. Costs stay as they were exported while the row
+itself does. Only names and numbers are written, never prompts, answers or errors.
+
+A watermark spares most of the work: it is the number of the ledger's last change that an export has seen, so that the
+next one reads only sessions that have changed since. It is of use for the same choice of rows, or a narrower one.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import platform
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta
-from hashlib import sha256
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
 
-from sessionlog._version import __version__
-from sessionlog.analytics.question import Question, check_source_names
+from sessionlog import files
+from sessionlog.analytics.question import Question, check_source_names, log_paths
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
-from sessionlog.export.ledger_rows import LedgerRow, LedgerRows
-from sessionlog.export.parquet_schema import SCHEMA_VERSION, TABLES
+from sessionlog.export.ledger_rows import AddNames, LedgerRows
+from sessionlog.export.manifests import Manifest, Manifests
+from sessionlog.export.parquet_schema import TABLES
 from sessionlog.export.position import position_path
 from sessionlog.export.project_names import ProjectNames
-from sessionlog.export.revisions import PAGE, Revisions, Written
+from sessionlog.export.revisions import Revisions
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.machine import machine_id, machine_secret
+from sessionlog.hashes import blake2b, digest_of
+from sessionlog.ledger.ask import load_book, refresh
+from sessionlog.ledger.changes import changed_since, exported_until, last_change, note_exported
+from sessionlog.ledger.machine import copy_path, machine_id, machine_secret, secret_without_ledger
 from sessionlog.ledger.store import open_ledger
 from sessionlog.places import state_home, user_home
 
 if TYPE_CHECKING:
-    from sessionlog.analytics.question import Options
-    from sessionlog.export.parquet_files import ParquetEncoder
+    from sessionlog.analytics.question import Options, Paths
+    from sessionlog.export.parquet_run import ParquetRun
     from sessionlog.ledger.book import Book
 
 Progress = Callable[[int, int], None]
 
-MANIFEST = "sessionlog.export.manifest/1"
 KEY_VARIABLE = "SESSIONLOG_REDACT_KEY"
 """The variable that has the key of hashed names, for machines whose projects are to be grouped together."""
 
-NO_DATE = "__HIVE_DEFAULT_PARTITION__"
-"""The date of what has no time, as Hive, Spark and DuckDB write null."""
-
-_MOST_ROWS = 50_000  # of a file, which is in memory as a whole, about 2 MB; DuckDB needs 100 MB for them
 _NAMED = 5
 """Problems that the JSON document names."""
 
 _OF_REQUESTS = frozenset({"provider", "model"})
 """Filters that tool calls do not have."""
-
-_STANDING = ("counts", "replaced")
-_COSTS = ("estimated_nano_usd", "saved_nano_usd", "price_list")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,29 +64,33 @@ class ExportedParquet:
 
     Attributes:
         destination: Where to, without a password.
-        machine_id: The id of this machine's ledger.
+        machine_id: The id of this machine's ledger, or of its logs without a ledger.
+        machine_name: Its name for people; None if it is not written.
         dry_run: Nothing was written: these are the numbers of what would be.
         usage: Rows of the table `usage`, first and later revisions.
         sessions: Rows of `sessions`.
         tools: Rows of `tools`.
         deleted: Tombstones, in all tables.
-        unchanged: Rows of all tables that the destination has already.
-        files: Files, without the manifest.
+        unchanged: Rows of all tables that the destination had before, and which stay as they are.
+        merged: Files that were replaced by merged ones.
+        files: New files, without the manifest and merged ones.
         bytes: Their size.
         manifest: The name of the manifest; empty if nothing was written.
         problem_count: Problems of the logs.
         problems: The first of them.
-        notes: Sentences about the ledger.
+        notes: Sentences about the ledger, and about files that could not be merged or removed.
     """
 
     destination: str
     machine_id: str
+    machine_name: str | None
     dry_run: bool
     usage: int
     sessions: int
     tools: int
     deleted: int
     unchanged: int
+    merged: int
     files: int
     bytes: int
     manifest: str
@@ -111,7 +113,10 @@ class ExportedParquet:
 def export_parquet(
     destination: str,
     *,
+    paths: Paths = None,
+    machine_name: str | None = None,
     redact_projects: bool = False,
+    compact: bool = False,
     dry_run: bool = False,
     sent: Progress | None = None,
     **options: Unpack[Options],
@@ -120,202 +125,191 @@ def export_parquet(
 
     Args:
         destination: A folder, or a URL such as `s3://bucket/team`. It may have the exports of other machines.
+        paths: Files and folders of logs to export without a ledger, as a machine of their own; what was exported of
+            others before stays. None for the ledger.
+        machine_name: The machine's name for people; by default the host's, with `redact_projects` none.
         redact_projects: Write hashes of projects and branches, with the key `$SESSIONLOG_REDACT_KEY`, else with one of
             this machine alone.
+        compact: Merge this machine's files now, into one for each table and month; otherwise from 25 of them on.
         dry_run: Count what would be written, and write nothing.
-        sent: Called with (tables done, tables in all) after each table.
-        options: See `Question`; `ledger` is needed. Filters choose responses by the copy that counts, with all copies
-            of these; tool calls have no provider and no model: filters of these leave them out.
+        sent: Called with (rows compared, rows in all).
+        options: See `Question`; without `paths`, `ledger` is needed. Filters choose responses by the copy that counts,
+            with all copies of these; tool calls have no provider and no model: filters of these leave them out.
 
     Raises:
         MissingExtra: The extra `parquet`, or for a URL `remote`, is not installed.
         NotExported: The ledger cannot be used, the destination cannot be read or written, or what it has is damaged.
-        InvalidQuery: A filter or source is unknown, or the export would not be of a ledger's file.
+        InvalidQuery: A filter or source is unknown, or the export would be neither of a ledger's file nor of paths.
         InvalidWindow: The window is outside the grammar.
     """
-    try:
-        from sessionlog.export.parquet_files import ParquetEncoder
-    except ImportError as error:
-        raise MissingExtra("export to parquet needs: pip install 'sessionlog[parquet]'") from error
-    question = Question(**options)
-    if question.ledger is None or question.paths is not None or question.live:
-        raise InvalidQuery("an export to parquet is of the ledger's file, with the records of deleted logs")
-    requests = question.selection(Selection)
-    has_calls = _OF_REQUESTS.isdisjoint(question.filters or {})
-    calls = question.selection(CallSelection) if has_calls else None
+    if find_spec("duckdb") is None:
+        raise MissingExtra("export to parquet needs: pip install 'sessionlog[parquet]'")
+    question = Question(paths=paths, **options)
+    if question.live or (question.ledger is None and paths is None):
+        raise InvalidQuery(
+            "an export to parquet is of the ledger's file, with the records of deleted logs, or of --path"
+        )
+    question.selection(Selection)
     check_source_names(question.filters)
     env = os.environ if question.env is None else question.env
     target = open_destination(destination)
     try:
-        book = _up_to_date(question, env)
-        try:
-            secret = machine_secret(book)
+        with ExitStack() as stack:
+            book, secret = _open(question, env)
+            stack.callback(book.close)
             key = env.get(KEY_VARIABLE, "").encode() or secret if redact_projects else None
+            if machine_name is None and not redact_projects:
+                machine_name = platform.node() or None
             machine = machine_id(secret)
-            state = position_path(state_home(env), f"{machine} {target.place}")
-            with book.reading(), Revisions(state) as revisions, ParquetEncoder() as encoder:
-                names = ProjectNames(home=user_home(env), key=key)
-                rows = LedgerRows(book, requests, calls, names, secret)
-                run = _Run(target, machine, revisions, encoder, is_dry=dry_run)
-                return run.write(book, rows, sent)
-        finally:
-            book.close()
+            revisions = stack.enter_context(Revisions(position_path(state_home(env), f"{machine} {target.place}")))
+            projects = ProjectNames(home=user_home(env), key=key)
+            export = _Export(book, target, revisions, question, projects, secret)
+            return export.run(machine_name, compact=compact, is_dry=dry_run, sent=sent)
     except LedgerUnusable as error:
         raise NotExported(str(error)) from error
     except sqlite3.Error as error:
-        raise NotExported(f"{os.fspath(question.ledger)}: {error}; `sessionlog ledger verify` shows more") from error
+        raise NotExported(
+            f"{os.fspath(question.ledger or '')}: {error}; `sessionlog ledger verify` shows more"
+        ) from error
+    except OSError as error:
+        raise NotExported(f"{state_home(env)}: {files.reason_of(error)}") from error
 
 
-def _up_to_date(question: Question, env: Mapping[str, str]) -> Book:
-    """Open the ledger, and read what is new in the logs."""
-    assert question.ledger is not None, "checked by the caller"
-    book = open_ledger(os.fspath(question.ledger), question.price_book())
+def _open(question: Question, env: Mapping[str, str]) -> tuple[Book, bytes]:
+    """Return the ledger, with what is new in the logs, or the given logs in memory; and the machine's secret."""
+    scan = scanner(question.executor, question.jobs)
+    if question.paths is not None:
+        paths = log_paths(question.paths) or []
+        book = load_book(paths, question.price_book(), env=env, scanner=scan, progress=question.progress)
+        return book, secret_without_ledger(copy_path(state_home(env), None))
+    path = os.fspath(question.ledger or "")
+    book = open_ledger(path, question.price_book())
     try:
-        refresh(book, env, scanner=scanner(question.executor, question.jobs), progress=question.progress)
+        refresh(book, env, scanner=scan, progress=question.progress)
+        return book, machine_secret(book, copy_path(state_home(env), path))
     except BaseException:
         book.close()
         raise
-    return book
 
 
-class _Run:
-    """One export: writes files, and counts what they hold."""
+class _Export:
+    """An export for which everything is open."""
 
     def __init__(
-        self, target: Destination, machine: str, revisions: Revisions, encoder: ParquetEncoder, *, is_dry: bool
+        self,
+        book: Book,
+        target: Destination,
+        revisions: Revisions,
+        question: Question,
+        projects: ProjectNames,
+        secret: bytes,
     ) -> None:
-        self._target, self._machine, self._revisions, self._encoder = target, machine, revisions, encoder
-        self._is_dry = is_dry
-        self._counts = dict.fromkeys((*TABLES, "deleted", "unchanged"), 0)
-        self._files: list[dict[str, Any]] = []
-        self._begun: tuple[str, int | None] = "", None
+        self._book, self._target, self._revisions, self._question = book, target, revisions, question
+        self._projects, self._secret, self._machine = projects, secret, machine_id(secret)
+        self._requests = question.selection(Selection)
+        self._manifests = Manifests(target, self._machine)
 
-    def write(self, book: Book, rows: LedgerRows, sent: Progress | None) -> ExportedParquet:
-        """Write all tables and the manifest, and return what was written."""
-        self._read_manifests()
-        for done, table in enumerate(TABLES, start=1):
-            self._write_table(table, rows.read(table))
-            if sent is not None:
-                sent(done, len(TABLES))
-        manifest = self._write_manifest() if self._files and not self._is_dry else ""
+    def run(self, machine_name: str | None, *, compact: bool, is_dry: bool, sent: Progress | None) -> ExportedParquet:
+        """Write what is new, then the manifest, then what the next export needs to know."""
+        newest = self._manifests.newest(self._revisions.manifest)
+        unknown = self._revisions.unknown_files(newest)
+        files, known = newest.files, self._revisions.count()
+        run: ParquetRun | None = None
+        with self._book.reading():
+            before, after = self._revisions.watermark, self._watermark()
+            is_same, sessions = self._changed(before, after)
+            if unknown or compact or sessions is None or sessions:
+                from sessionlog.export.parquet_files import ParquetEncoder
+                from sessionlog.export.parquet_run import ParquetRun
+
+                with ParquetEncoder(self._machine) as encoder:
+                    run = ParquetRun(self._target, self._machine, newest, self._revisions, encoder, is_dry=is_dry)
+                    run.read(unknown)
+                    known = self._revisions.count()
+                    rows = self._rows(encoder.name)
+                    run.write_changes(rows, self._book.priced_from, sessions, has_tombstones=is_same, sent=sent)
+                    if not is_dry:
+                        run.merge(most_parts=1) if compact else run.merge()
+                        files = tuple(run.list_files()) if run.written or run.merged else files
+        manifest, notes = newest, list(run.notes) if run else []
+        if not is_dry:
+            if self._question.paths is None and before != after:
+                note_exported(self._book.connection, self._name, before["change"] if before else None, after["change"])
+            if files and (files != newest.files or machine_name != newest.machine_name):
+                manifest = self._manifests.write(newest, files, machine_name, datetime.now(UTC))
+            if before != after or manifest != self._revisions.manifest:
+                self._revisions.commit(manifest, after)
+            try:
+                self._manifests.remove_old(datetime.now(UTC))
+            except NotExported as error:
+                notes.append(f"old files are not removed: {error}")
+        return self._exported(run, known, manifest if manifest != newest else None, machine_name, notes, is_dry=is_dry)
+
+    @property
+    def _name(self) -> str:
+        """The name of the destination in the ledger."""
+        return digest_of(self._target.place).hex()
+
+    def _watermark(self) -> dict[str, Any]:
+        """Return what this export sees: the ledger's last change, and which of its rows."""
+        window, filters = self._requests.window, sorted((key, list(of)) for key, of in self._requests.filters.items())
+        columns = [(table, list(columns)) for table, columns in TABLES.items()]
+        key = blake2b(self._projects.key or b"", digest_size=16).hexdigest()
+        return {
+            "change": last_change(self._book.connection),
+            "choice": digest_of(repr(filters), repr(columns), key).hex(),
+            "start": None if window is None else window.start_ns,
+            "end": None if window is None else window.end_ns,
+        }
+
+    def _changed(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> tuple[bool, list[int] | None]:
+        """Return whether this ledger made the last export, and the sessions to read; None for all.
+
+        A ledger that was made anew, or restored from a backup, has lost rows that nobody has deleted: these stay.
+        """
+        connection = self._book.connection
+        until = None if self._question.paths is not None else exported_until(connection, self._name)
+        if until is None or (before is not None and before["change"] not in until):
+            return False, None
+        if before is None or before["choice"] != after["choice"] or not _is_inside(after, before):
+            return True, None
+        return True, changed_since(connection, before["change"])
+
+    def _rows(self, add_names: AddNames) -> LedgerRows:
+        has_calls = _OF_REQUESTS.isdisjoint(self._question.filters or {})
+        calls = self._question.selection(CallSelection) if has_calls else None
+        return LedgerRows(self._book, self._requests, calls, self._projects, self._secret, add_names)
+
+    def _exported(
+        self,
+        run: ParquetRun | None,
+        known: int,
+        manifest: Manifest | None,
+        machine_name: str | None,
+        notes: Sequence[str],
+        *,
+        is_dry: bool,
+    ) -> ExportedParquet:
+        counts = run.counts if run else dict.fromkeys((*TABLES, "deleted"), 0)
+        written = run.written if run else []
         return ExportedParquet(
             destination=self._target.place,
             machine_id=self._machine,
-            dry_run=self._is_dry,
-            files=len(self._files),
-            bytes=sum(file["bytes"] for file in self._files),
-            manifest=manifest,
-            problem_count=book.problem_count,
-            problems=tuple(book.problems),
-            notes=tuple(book.notes),
-            **self._counts,
+            machine_name=machine_name,
+            dry_run=is_dry,
+            unchanged=known - (run.replaced if run else 0),
+            merged=run.merged if run else 0,
+            files=len(written),
+            bytes=sum(file["bytes"] for file in written),
+            manifest=self._manifests.path(manifest.names[0]) if manifest else "",
+            problem_count=self._book.problem_count,
+            problems=tuple(self._book.problems),
+            notes=(*self._book.notes, *notes),
+            **counts,
         )
 
-    def _write_table(self, table: str, rows: Iterator[LedgerRow]) -> None:
-        while page := list(islice(rows, PAGE)):
-            changed = self._revisions.changes(table, page)
-            self._counts["unchanged"] += sum(row.is_selected for row in page) - len(changed)
-            self._counts[table] += len(changed)
-            for row, after in changed:
-                self._add(table, row.day, after, {**row.values, **row.standing, **json.loads(after.costs)})
-        for stone in self._revisions.tombstones(table):
-            self._counts["deleted"] += 1
-            self._add(table, stone.day, stone, {})
-        self._end_file()
 
-    def _add(self, table: str, day: int | None, row: Written, values: Mapping[str, Any]) -> None:
-        if self._begun != (table, day) or self._encoder.count >= _MOST_ROWS:
-            self._end_file()
-            self._begun = table, day
-        self._encoder.add(
-            {"machine_id": self._machine, "record": row.id, "revision": row.revision, "deleted": row.deleted,
-             "state": row.state, **values}
-        )  # fmt: skip
-
-    def _end_file(self) -> None:
-        """Write the rows that wait as a file, named for its content: a second try after a kill gives the same one."""
-        if not self._encoder.count:
-            return
-        table, day = self._begun
-        count, data = self._encoder.count, self._encoder.encode(table)
-        digest = sha256(data).hexdigest()
-        path = f"{table}/v={SCHEMA_VERSION}/date={_date(day)}/machine={self._machine}/{digest[:32]}.parquet"
-        if not self._is_dry:
-            self._target.write(path, data)
-        self._files.append(
-            {"path": path, "table": table, "rows": count, "bytes": len(data), "sha256": digest,
-             "schema": SCHEMA_VERSION}
-        )  # fmt: skip
-
-    def _write_manifest(self) -> str:
-        now = datetime.now(UTC)
-        document = {
-            "schema": MANIFEST, "machine_id": self._machine, "written": f"{now:%Y-%m-%dT%H:%M:%SZ}",
-            "sessionlog": __version__, "files": self._files,
-        }  # fmt: skip
-        data = json.dumps(document, indent=1).encode()
-        name = f"{now:%Y-%m-%dT%H-%M-%SZ}-{sha256(data).hexdigest()[:16]}.json"
-        self._target.write(f"{self._folder}/{name}", data)
-        self._revisions.add_manifest(name)
-        self._revisions.commit()
-        return f"{self._folder}/{name}"
-
-    @property
-    def _folder(self) -> str:
-        return f"manifest/v={SCHEMA_VERSION}/machine={self._machine}"
-
-    def _read_manifests(self) -> None:
-        """Note what the destination has by manifests that are not known: of an export that was killed, for example."""
-        names = [name for name in self._target.names(self._folder) if name.endswith(".json") and name[0] != "."]
-        for name in self._revisions.unknown_manifests(names):
-            for file in self._files_of(f"{self._folder}/{name}"):
-                self._revisions.add(file["table"], self._rows_of(file["path"], file))
-            self._revisions.add_manifest(name)
-
-    def _files_of(self, name: str) -> list[dict[str, Any]]:
-        """Return the files that a manifest lists.
-
-        Raises:
-            NotExported: It is damaged, or of a newer version.
-        """
-        try:
-            document = json.loads(self._target.read(name))
-            found = [file for file in document["files"] if file["table"] in TABLES and file["sha256"] and file["path"]]
-            if document["schema"] == MANIFEST and len(found) == len(document["files"]):
-                return found
-        except (ValueError, KeyError, TypeError):
-            pass
-        what = f"{self._target.place}/{name} is damaged, or of a newer sessionlog"
-        raise NotExported(f"{what}; without it, what it lists is written again")
-
-    def _rows_of(self, name: str, file: Mapping[str, Any]) -> Iterator[Written]:
-        """Yield the rows of a file that the destination has.
-
-        Raises:
-            NotExported: It is not the file that the manifest lists.
-        """
-        data = self._target.read(name)
-        if sha256(data).hexdigest() != file["sha256"]:
-            raise NotExported(f"{self._target.place}/{name} is damaged: its digest is not that of the manifest")
-        day = _day_of(name)
-        standing, costs = (
-            [column for column in some if column in TABLES[file["table"]]] for some in (_STANDING, _COSTS)
-        )
-        columns = ", ".join(("record", "revision", "deleted", "state", *standing, *costs))
-        for row in self._encoder.decode(data, columns):
-            (record, revision, deleted, state), values = row[:4], dict(zip((*standing, *costs), row[4:], strict=True))
-            yield Written.of(
-                record, revision, day, state, {name: values[name] for name in standing},
-                {name: values[name] for name in costs}, deleted=deleted,
-            )  # fmt: skip
-
-
-def _date(day: int | None) -> str:
-    """Return the date of a day since 1970, as it stands in paths."""
-    return NO_DATE if day is None else (date(1970, 1, 1) + timedelta(days=day)).isoformat()
-
-
-def _day_of(path: str) -> int | None:
-    """Return the day in the path of a file."""
-    [text] = [part.removeprefix("date=") for part in path.split("/") if part.startswith("date=")]
-    return None if text == NO_DATE else (date.fromisoformat(text) - date(1970, 1, 1)).days
+def _is_inside(inner: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
+    """Whether the time of a watermark is within that of another one."""
+    starts = outer["start"] is None or (inner["start"] is not None and inner["start"] >= outer["start"])
+    return starts and (outer["end"] is None or (inner["end"] is not None and inner["end"] <= outer["end"]))

@@ -47,3 +47,19 @@ TOOLS: Mapping[str, str] = {
 
 TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS, "tools": TOOLS}
 """Table → column → type."""
+
+NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "usage": {
+        "session": ("source", "session", "session_key"), "label": LABEL, "superseding": ("superseded_by",),
+        "prices": ("price_list",),
+    },
+    "sessions": {"session": ("source", "session", "session_key"), "facts": ("parent", "status", "project", "harness")},
+    "tools": {
+        "session": ("source", "session", "session_key"), "call": ("tool", "server", "agent", "project"),
+        "superseding": ("superseded_by",),
+    },
+}  # fmt: skip
+"""Table → group of columns that many rows have in common → these columns. All others are numbers."""
+
+ORDER: Mapping[str, str] = {"usage": "time_ns", "sessions": "start_ns", "tools": "time_ns"}
+"""Table → the column by which the rows of a file are sorted."""

@@ -1,8 +1,9 @@
 """Revisions: what a destination has of this machine's rows, in a small database beside the state of other exports.
 
-The destination is the truth, its manifests list what is there; the database only spares reading it. An export that was
-killed has left no manifest, or one that the database does not know, which is then read. If a manifest is missing that
-the database knows, the destination was emptied or another one took its place: then all of it is read again.
+The destination is the truth, its newest manifest lists what is there; the database only spares reading it. An export
+that was killed has left no manifest, or one that the database does not know, whose new files are then read. If files
+are gone that the database knows, the destination was emptied or another one took its place: then all of it is read
+again. The database also has the watermark: what of the ledger the last export has seen.
 
 Everything happens in one transaction, so that two exports of one machine cannot run at the same time.
 """
@@ -21,30 +22,31 @@ import orjson
 from sessionlog import files
 from sessionlog.errors import NotExported
 from sessionlog.export.ledger_rows import LedgerRow
+from sessionlog.export.manifests import File, Manifest
+from sessionlog.export.parquet_schema import TABLES
 
-PAGE = 500
+PAGE = 1000
 """Rows that are compared at once."""
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS manifests (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS written (
-    kind TEXT NOT NULL, id INTEGER NOT NULL, revision INTEGER NOT NULL, deleted INTEGER NOT NULL, day INTEGER,
-    state INTEGER NOT NULL, standing TEXT NOT NULL, costs TEXT NOT NULL, PRIMARY KEY (kind, id)
-) STRICT, WITHOUT ROWID;
-CREATE TEMP TABLE present (kind TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (kind, id)) STRICT, WITHOUT ROWID;
-CREATE TEMP TABLE moved (kind TEXT NOT NULL, id INTEGER NOT NULL, revision INTEGER NOT NULL, day INTEGER) STRICT;
+_ROWS = """CREATE TABLE IF NOT EXISTS rows_of_{table} (
+    id INTEGER PRIMARY KEY, revision INTEGER NOT NULL, deleted INTEGER NOT NULL, month INTEGER, state INTEGER NOT NULL,
+    standing INTEGER NOT NULL, estimate INTEGER, saved INTEGER, price_list TEXT, session INTEGER
+) STRICT;
+CREATE TEMP TABLE new_of_{table} AS SELECT * FROM rows_of_{table} LIMIT 0;
+CREATE TEMP TABLE present_{table} (id INTEGER NOT NULL) STRICT;
 """
-_WRITE = """
-INSERT INTO written VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET revision = excluded.revision,
-    deleted = excluded.deleted, day = excluded.day, state = excluded.state, standing = excluded.standing,
-    costs = excluded.costs
-WHERE excluded.revision > revision
-"""
+_TABLES = "CREATE TABLE IF NOT EXISTS known (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;" + (
+    "".join(_ROWS.format(table=table) for table in TABLES)
+)
 _LOST = """
-SELECT w.id, w.revision + 1, w.day FROM written w WHERE w.kind = ? AND NOT w.deleted
-    AND NOT EXISTS (SELECT 1 FROM present p WHERE p.kind = w.kind AND p.id = w.id)
+SELECT * FROM rows_of_{table} w WHERE NOT w.deleted AND {scope} AND w.id NOT IN (SELECT id FROM present_{table})
 """
+_ADD = f"""INSERT INTO rows_of_{{table}} VALUES ({", ".join("?" * 10)}) ON CONFLICT DO UPDATE SET
+    (revision, deleted, month, state, standing, estimate, saved, price_list, session) = (excluded.revision,
+    excluded.deleted, excluded.month, excluded.state, excluded.standing, excluded.estimate, excluded.saved,
+    excluded.price_list, excluded.session) WHERE excluded.revision > revision"""  # noqa: S608 - our tables
 _WAIT_SECONDS = 1.0
+_CACHE_KB = 16_384
 
 
 class Written(NamedTuple):
@@ -54,36 +56,29 @@ class Written(NamedTuple):
         id: The row's id.
         revision: From 1.
         deleted: It is a tombstone.
-        day: The day in whose folder it is; None for that without a date.
+        month: The month in whose folder it is (see `LedgerRow`); None for that without a time.
         state: The hash of its values.
-        standing: As in `LedgerRow`, as JSON.
-        costs: As in `LedgerRow`, as JSON: they stay as they were while the state does.
+        standing: That of `LedgerRow`, as bits.
+        estimate: The cost at list prices, which stays as it was while the state does.
+        saved: What the cache has saved at list prices.
+        price_list: The version of these prices.
+        session: The ledger's number of its session; None if the row was read from the destination.
     """
 
     id: int
     revision: int
     deleted: bool
-    day: int | None
+    month: int | None
     state: int
-    standing: str
-    costs: str
+    standing: int
+    estimate: int | None = None
+    saved: int | None = None
+    price_list: str | None = None
+    session: int | None = None
 
-    @classmethod
-    def of(
-        cls,
-        record: int,
-        revision: int,
-        day: int | None,
-        state: int,
-        standing: dict[str, Any],
-        costs: dict[str, Any],
-        *,
-        deleted: bool = False,
-    ) -> Self:
-        """Return a revision; a tombstone has no values."""
-        known = ({}, {}) if deleted else (standing, costs)
-        texts = (orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode() for value in known)
-        return cls(record, revision, deleted, day, state, *texts)
+    def tombstone(self) -> Written:
+        """Return the next revision of a row that is gone."""
+        return Written(self.id, self.revision + 1, True, self.month, 0, 0)
 
 
 class Revisions:
@@ -102,77 +97,134 @@ class Revisions:
             files.make_directories(os.path.dirname(path))
             files.make_private(path)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_SECONDS)
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
             self._connection.executescript(_TABLES)
             self._connection.execute("BEGIN IMMEDIATE")
 
-    def unknown_manifests(self, found: Sequence[str]) -> list[str]:
-        """Return those of a destination's manifests that have to be read."""
-        with self._named():
-            known = {name for (name,) in self._connection.execute("SELECT name FROM manifests")}
-            if not known <= set(found):
-                self._connection.execute("DELETE FROM manifests")
-                self._connection.execute("DELETE FROM written")
-                known = set()
-        return [name for name in found if name not in known]
+    @property
+    def manifest(self) -> Manifest:
+        """The newest manifest when the last export ended."""
+        known = self._value("manifest")
+        if known is None:
+            return Manifest()
+        return Manifest(tuple(known["names"]), known["number"], tuple(known["files"]), known["machine_name"])
 
-    def add_manifest(self, name: str) -> None:
-        """Note that all rows of a manifest are known."""
-        with self._named():
-            self._connection.execute("INSERT OR IGNORE INTO manifests VALUES (?)", (name,))
+    @property
+    def watermark(self) -> dict[str, Any] | None:
+        """What of the ledger the last export has seen; None after the destination was emptied."""
+        known: dict[str, Any] | None = self._value("watermark")
+        return known
 
-    def add(self, kind: str, rows: Iterable[Written]) -> None:
+    def unknown_files(self, newest: Manifest) -> list[File]:
+        """Return those of a destination's files that have to be read, for `add`."""
+        known = {file["path"] for file in self.manifest.files}
+        if not known <= {file["path"] for file in newest.files}:
+            known = set()
+            with self._named():
+                for table in TABLES:
+                    self._connection.execute(f"DELETE FROM rows_of_{table}")  # noqa: S608 - our tables
+                self._connection.execute("DELETE FROM known")
+        return [file for file in newest.files if file["path"] not in known]
+
+    def count(self) -> int:
+        """Return the number of rows that the destination has, without tombstones."""
+        with self._named():
+            counts = (
+                self._connection.execute(f"SELECT COUNT(*) FROM rows_of_{table} WHERE NOT deleted").fetchone()[0]  # noqa: S608 - our tables
+                for table in TABLES
+            )
+            return sum(counts)
+
+    def add(self, table: str, rows: Iterable[Written]) -> None:
         """Note rows of a table that the destination has; of two revisions of a row the higher one stays."""
         with self._named():
-            self._connection.executemany(_WRITE, ((kind, *row) for row in rows))
+            self._connection.executemany(_ADD.format(table=table), rows)
 
-    def changes(self, kind: str, rows: Sequence[LedgerRow]) -> list[tuple[LedgerRow, Written]]:
-        """Return the selected rows that are new or have changed, and note them as written, with their revision.
+    def changes(
+        self, table: str, rows: Sequence[LedgerRow], price_list: str
+    ) -> Iterator[tuple[LedgerRow, Written, Written | None]]:
+        """Yield the selected rows that are new or have changed, with their revision, and note that they are written.
 
-        A row whose day has changed also gets a tombstone in the folder of its earlier day (see `tombstones`).
+        The third of a triple is the tombstone in the folder of an earlier month, if the row was there.
+
+        Args:
+            table: The table of the rows.
+            rows: A page of rows, each of which is given once.
+            price_list: The version of the prices of new costs.
         """
-        ids = ", ".join(str(row.id) for row in rows)
-        with self._named():
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO present VALUES (?, ?)", ((kind, row.id) for row in rows)
-            )
-            found = self._connection.execute(
-                f"SELECT {', '.join(Written._fields)} FROM written WHERE kind = ? AND id IN ({ids})",  # noqa: S608 - numbers
-                (kind,),
-            )
-            known = {row[0]: Written(*row) for row in found}
-            changed = [
-                (row, after)
-                for row in rows
-                if row.is_selected and (after := _revised(row, known.get(row.id))) is not None
-            ]
-            for row, after in changed:
-                before = known.get(row.id)
+        known = self._known(table, [row.id for row in rows])
+        new = []
+        for row in rows:
+            before = known.get(row.id)
+            if before is not None and before.session != row.session:
+                new.append(before._replace(session=row.session))
+            if not row.is_selected:
+                continue
+            after = _revised(row, before, price_list)
+            if after is not None:
+                stone = None
                 if before is not None and after.revision > before.revision + 1:
-                    self._connection.execute(
-                        "INSERT INTO moved VALUES (?, ?, ?, ?)", (kind, row.id, before.revision + 1, before.day)
-                    )
-        self.add(kind, [after for _, after in changed])
-        return changed
+                    stone = before.tombstone()
+                new.append(after)
+                yield row, after, stone
+        with self._named():
+            if known or self._has_rows(table):
+                self._connection.executemany(
+                    f"INSERT INTO present_{table} VALUES (?)",  # noqa: S608 - our tables
+                    [(row.id,) for row in rows],
+                )
+            self._insert("INSERT INTO new_of_", table, new)
 
-    def tombstones(self, kind: str) -> list[Written]:
-        """Return the tombstones of a table, by day: of rows that the ledger has no more, and of moved ones' old days.
+    def tombstones(self, table: str, sessions: Sequence[int] | None) -> list[Written]:
+        """Return the tombstones of rows that the ledger has no more, and note that they are written.
 
-        All rows of the ledger have to be given to `changes` before, selected or not.
+        All rows of the ledger have to be given to `changes` before, selected or not: all of these sessions, or of all.
         """
         with self._named():
-            moved = self._connection.execute("SELECT id, revision, day FROM moved WHERE kind = ?", (kind,)).fetchall()
-            lost = self._connection.execute(_LOST, (kind,)).fetchall()
-        gone, left = (
-            [Written.of(record, revision, day, 0, {}, {}, deleted=True) for record, revision, day in rows]
-            for rows in (lost, moved)
-        )
-        self.add(kind, gone)
-        return sorted(gone + left, key=lambda stone: (stone.day is None, stone.day or 0, stone.id))
+            scope = "1"
+            if sessions is not None:
+                self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY)")
+                self._connection.execute("DELETE FROM chosen")
+                self._connection.executemany("INSERT INTO chosen VALUES (?)", ((one,) for one in sessions))
+                scope = "w.session IN (SELECT id FROM chosen)"
+            found = self._connection.execute(_LOST.format(table=table, scope=scope)).fetchall()
+            stones = [Written(*row).tombstone() for row in found]
+            self._insert("INSERT INTO new_of_", table, stones)
+        return stones
 
-    def commit(self) -> None:
-        """Keep what was noted."""
+    def commit(self, manifest: Manifest, watermark: dict[str, Any] | None) -> None:
+        """Keep what was noted, as what the destination has by its newest manifest."""
         with self._named():
+            for table in TABLES:  # in the order of ids, which is a tenth of the work
+                self._connection.execute(
+                    f"INSERT OR REPLACE INTO rows_of_{table} SELECT * FROM new_of_{table} ORDER BY id, revision"  # noqa: S608 - our tables
+                )
+            names = {"names": manifest.names, "number": manifest.number, "files": manifest.files}
+            known = {"manifest": {**names, "machine_name": manifest.machine_name}, "watermark": watermark}
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO known VALUES (?, ?)",
+                [(name, orjson.dumps(value).decode()) for name, value in known.items()],
+            )
             self._connection.execute("COMMIT")
+
+    def _value(self, name: str) -> Any:
+        with self._named():
+            row = self._connection.execute("SELECT value FROM known WHERE name = ?", (name,)).fetchone()
+        return None if row is None else orjson.loads(row[0])
+
+    def _has_rows(self, table: str) -> bool:
+        return bool(self._connection.execute(f"SELECT 1 FROM rows_of_{table} LIMIT 1").fetchone())  # noqa: S608 - our tables
+
+    def _known(self, table: str, ids: Sequence[int]) -> dict[int, Written]:
+        with self._named():
+            if not self._has_rows(table):
+                return {}
+            listed = ", ".join(map(str, ids))
+            found = self._connection.execute(f"SELECT * FROM rows_of_{table} WHERE id IN ({listed})")  # noqa: S608 - numbers
+            return {row[0]: Written(*row) for row in found}
+
+    def _insert(self, statement: str, table: str, rows: Sequence[Written]) -> None:
+        self._connection.executemany(f"{statement}{table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def __enter__(self) -> Self:
         return self
@@ -196,14 +248,18 @@ class Revisions:
             ) from error
 
 
-def _revised(row: LedgerRow, before: Written | None) -> Written | None:
+def _revised(row: LedgerRow, before: Written | None, price_list: str) -> Written | None:
     """Return a row's next revision; None if the destination has it as it is."""
-    now = Written.of(row.id, 1, row.day, row.state, row.standing, row.costs)
-    if before is None:
-        return now
-    if before.deleted or before.state != now.state:
-        has_moved = not before.deleted and before.day != row.day
-        return now._replace(revision=before.revision + 1 + has_moved)
-    if before.standing == now.standing:
-        return None
-    return before._replace(revision=before.revision + 1, standing=now.standing)
+    standing = sum(flag << bit for bit, flag in enumerate(row.standing))
+    if before is not None and not before.deleted and before.state == row.state:
+        if before.standing == standing:
+            return None
+        return before._replace(revision=before.revision + 1, standing=standing, session=row.session)
+    revision = 1
+    if before is not None:
+        has_moved = not before.deleted and before.month != row.month
+        revision = before.revision + 1 + has_moved
+    costs: tuple[int | None, int | None, str | None] = (None, None, None)
+    if any(cost is not None for cost in row.costs):
+        costs = (row.costs[0], row.costs[1], price_list)
+    return Written(row.id, revision, False, row.month, row.state, standing, *costs, row.session)

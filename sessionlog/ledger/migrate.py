@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import RESUMES, VERSION, VIEWS, WIRE
+from sessionlog.ledger.schema import CHANGES, RESUMES, VERSION, VIEWS, WIRE
 from sessionlog.ledger.trust import is_older, version_of
 
 TYPE_CHECKING = False
@@ -52,6 +52,7 @@ _FROM_4 = (
     *WIRE,
     *VIEWS,
 )
+_FROM_5 = (CHANGES,)
 
 
 def migrate(connection: sqlite3.Connection) -> bool:
@@ -61,7 +62,7 @@ def migrate(connection: sqlite3.Connection) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # another process may have migrated it meanwhile
-        for older_than, statements in ((2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4)):
+        for older_than, statements in ((2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5)):
             for statement in statements if version < older_than else ():
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

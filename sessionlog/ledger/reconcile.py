@@ -13,6 +13,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from sessionlog.ledger.changes import note_changes
 from sessionlog.ledger.copies import (
     Names,
     by_column,
@@ -77,11 +78,12 @@ def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched
             connection.execute(statement)
     elsewhere = {row[0] for row in connection.execute(f"SELECT id FROM files WHERE missing = {ELSEWHERE}")}  # noqa: S608 - a number
     moved = _reconcile_responses(connection, ids, names, touched, known, elsewhere)
-    _reconcile_calls(connection, names, touched, known, elsewhere)
+    changed = moved | _reconcile_calls(connection, names, touched, known, elsewhere)
     if touched.whole:
         match_all(connection, ids, names, prices)
     else:
         moved |= match_near(connection, ids, names, prices, touched.sessions | moved)
+    note_changes(connection, None if touched.whole else touched.sessions | changed | moved)
     fill_totals(connection, None if touched.whole else touched.sessions | moved)
     for index in INDEXES:
         connection.execute(index)
@@ -174,17 +176,21 @@ def _reconcile_calls(
     touched: Touched,
     known: Collection[str],
     elsewhere: Collection[int],
-) -> None:
-    """Decide which copies of tool calls count."""
+) -> set[int]:
+    """Decide which copies of tool calls count; return the sessions of those that changed."""
     chosen = choose(connection, None if touched.whole else touched.calls)
     to_decide = _TO_DECIDE.format(key="key", table="calls", chosen=chosen, flag="counts")
     copies = connection.execute(f"SELECT {_CALL} FROM calls c WHERE c.key IN ({to_decide}) ORDER BY c.key")  # noqa: S608 - no values
     flags: list[Row] = []
+    changed: set[int] = set()
     for _, group in by_column(copies, _CALL_KEY):
         here = [row for row in group if row[0] not in elsewhere]
         best = winning_call(here, names, known) if here else None
-        flags += [(row is best, *row[:2]) for row in group if bool(row[_CALL_COUNTS]) != (row is best)]
+        others = [row for row in group if bool(row[_CALL_COUNTS]) != (row is best)]
+        flags += [(row is best, *row[:2]) for row in others]
+        changed.update(row[_SESSION] for row in others)
     connection.executemany("UPDATE calls SET counts = ? WHERE file_id = ? AND n = ?", flags)
+    return changed
 
 
 def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int, first: int, first_call: int) -> None:

@@ -54,6 +54,9 @@ def salvage(path: str, book: Book) -> Salvaged:
         old.text_factory = lambda raw: raw.decode("utf-8", "replace")
         with suppress(sqlite3.Error):
             migrate(old)
+        with suppress(sqlite3.Error, UnicodeDecodeError):
+            for name, value in old.execute("SELECT name, value FROM meta WHERE name = 'machine'"):
+                book.set_meta(name, value)  # what was exported by the damaged ledger is this one's
         return _Salvage(old, book).run()
 
 

@@ -8,7 +8,8 @@ the places that are searched now: its rows do not count, and the view `sessions`
 counts of copies; it counts unless a request on the wire is the same one (see `wire`): then a row made from both does,
 with an `n` below `MADE`, `wire_matches` has the pair, and a session of which the wire's log has given all to agents'
 sessions is `absorbed`, and not in `sessions` either. `variables`, `folders`
-and `listings` are the snapshot of the last sync (see `freshness`). `reservations` belong to budgets, not to logs.
+and `listings` are the snapshot of the last sync (see `freshness`), `session_changes` spares exports what has not
+changed (see `changes`). `reservations` belong to budgets, not to logs.
 
 Money is in nano-dollars, time in nanoseconds since 1970 UTC. `cost_nano` is the cost as recorded in the log,
 `estimate_nano` the estimate for records without one; a record with neither is unpriced, unless it has nothing to price
@@ -19,7 +20,7 @@ letter per request: the letter's code minus `LETTER` is the bucket of its latenc
 
 from __future__ import annotations
 
-VERSION = 5
+VERSION = 6
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -36,6 +37,7 @@ MADE = -(1 << 40)
 HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 """Values of `files.missing`: the log exists; was deleted; is outside the places searched now; cannot be read."""
 
+CHANGES = "CREATE TABLE session_changes (session_id INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT"
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
 
 VIEWS = (
@@ -100,6 +102,8 @@ CREATE TABLE files (
 ) STRICT;
 
 {RESUMES};
+
+{CHANGES};
 
 CREATE TABLE log_sessions (
     file_id INTEGER NOT NULL,

@@ -48,7 +48,10 @@ def render_parquet(done: ExportedParquet, *, width: int) -> Iterator[Line]:  # n
     would = "would write" if done.dry_run else "wrote"
     yield Line.of((f"{would} {', '.join(parts) or 'nothing new'}", "title"), f" · {one_line(done.destination, 200)}")
     if done.files:
-        in_files = f"{counted(done.files, 'file')} of {size(done.bytes)}, machine {done.machine_id}"
+        name = f" ({one_line(done.machine_name, 100)})" if done.machine_name else ""
+        in_files = f"{counted(done.files, 'file')} of {size(done.bytes)}, machine {done.machine_id}{name}"
         yield Line(in_files, "note")
+    if done.merged:
+        yield Line(f"{counted(done.merged, 'file')} merged", "note")
     if done.unchanged:
         yield Line(f"{counted(done.unchanged, 'row')} there before", "note")

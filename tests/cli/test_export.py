@@ -121,7 +121,7 @@ def test_parquet_files_are_written_in_few_words(cli, logs, monkeypatch, tmp_path
             ["a", "--otlp", "http://localhost:1"],
             "a: a destination is for --parquet; with --otlp, choose logs with --path",
         ),
-        (["a", "--parquet", "--path", "b"], "--path is not for --parquet"),
+        (["--otlp", "http://localhost:1", "--compact"], "--compact is for --parquet"),
         (["a", "--parquet", "--again"], "--again is not for --parquet"),
         (["a", "--parquet", "--header", "x=y"], "--header is not for --parquet"),
         (["a", "--parquet", "--signals", "traces"], "--signals is not for --parquet"),

@@ -1,9 +1,9 @@
-"""Read the exported table `usage` with one library; print source, input, cost, sessions that supersede, and date."""
+"""Read the exported table `usage` with one library; print source, input, cost, sessions that supersede, and month."""
 
 import json
 import sys
 
-COLUMNS = ["source", "input_tokens", "recorded_nano_usd", "superseded_by", "date"]
+COLUMNS = ["source", "input_tokens", "recorded_nano_usd", "superseded_by", "month"]
 
 
 def read_pyarrow(folder):

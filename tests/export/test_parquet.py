@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
 from sessionlog.errors import InvalidQuery, MissingExtra, NotExported  # noqa: E402 - after the skip
-from sessionlog.export import parquet  # noqa: E402 - as above
+from sessionlog.export import parquet, parquet_run  # noqa: E402 - as above
 from sessionlog.export.destination import LocalFolder, RemoteFolder  # noqa: E402 - as above
 from sessionlog.export.parquet_schema import TABLES  # noqa: E402 - as above
 from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
@@ -215,8 +215,8 @@ def test_what_is_forgotten_is_deleted_in_the_same_folder(machine):
     book.close()
     done = machine.export()
     assert (done.deleted, done.usage) == (3, 0)
-    _, (*stone, day) = sorted(rows_of(machine.team, columns="revision, deleted, state, source, output_tokens, date"))
-    assert (stone, str(day)) == ([2, True, 0, None, None], "2026-11-20")
+    _, (*stone, day) = sorted(rows_of(machine.team, columns="revision, deleted, state, source, output_tokens, month"))
+    assert (stone, day) == ([2, True, 0, None, None], "2026-11")
     assert usage_of(machine.team) == {}
     path.write_text(content)
     machine.export()
@@ -224,14 +224,14 @@ def test_what_is_forgotten_is_deleted_in_the_same_folder(machine):
     assert max(rows_of(machine.team, columns="revision")) == (3,)
 
 
-def test_a_row_that_moves_to_another_day_is_deleted_there(machine):
-    """So that a reader of one day's folder does not count it."""
+def test_a_row_that_moves_to_another_month_is_deleted_there(machine):
+    """So that a reader of one month's folder does not count it."""
     path = add_log(machine)
     machine.export()
-    path.write_text(path.read_text().replace("2026-11-20T", "2026-11-21T"))
+    path.write_text(path.read_text().replace("2026-11-20T", "2026-12-20T"))
     machine.export()
-    found = sorted((str(day), *rest) for day, *rest in rows_of(machine.team, columns="date, revision, deleted"))
-    assert found == [("2026-11-20", 1, False), ("2026-11-20", 2, True), ("2026-11-21", 3, False)]
+    found = sorted(rows_of(machine.team, columns="month, revision, deleted"))
+    assert found == [("2026-11", 1, False), ("2026-11", 2, True), ("2026-12", 3, False)]
     assert usage_of(machine.team) == machine.usage()
 
 
@@ -250,7 +250,7 @@ def test_an_export_that_was_killed_is_not_read(machine, monkeypatch):
     """Files without a manifest count for no reader; the next export writes the same files, and a manifest."""
     add_log(machine)
     with monkeypatch.context() as patch:
-        patch.setattr(parquet._Run, "_write_manifest", lambda run: _killed())
+        patch.setattr(parquet.Manifests, "write", lambda *_: _killed())
         with pytest.raises(_KilledError):
             machine.export()
     half = sorted(Path(machine.team).rglob("*.parquet"))
@@ -264,7 +264,7 @@ def test_an_export_that_was_killed_after_its_manifest_is_whole(machine, monkeypa
     """The destination is the truth: what it has is not written again."""
     add_log(machine)
     with monkeypatch.context() as patch:
-        patch.setattr(parquet.Revisions, "commit", lambda revisions: _killed())
+        patch.setattr(parquet.Revisions, "commit", lambda *_: _killed())
         with pytest.raises(_KilledError):
             machine.export()
     assert machine.export().files == 0
@@ -349,7 +349,7 @@ def test_odd_times_and_large_numbers_are_kept(machine):
             time for (time,) in connection.execute("SELECT time_ns FROM requests").fetchall()
         }
     dates = {path.name for path in Path(machine.team).glob("usage/v=1/*")}
-    assert dates == {"date=2262-04-11", "date=1677-09-21", "date=__HIVE_DEFAULT_PARTITION__"}
+    assert dates == {"month=2262-04", "month=1677-09", "month=__HIVE_DEFAULT_PARTITION__"}
     assert machine.export(prices=PRICES).files == 0
 
 
@@ -458,7 +458,7 @@ def test_the_page_names_every_column():
     ["pyarrow", pytest.param("polars", marks=pytest.mark.slow), pytest.param("pyspark", marks=pytest.mark.slow)],
 )
 def test_other_libraries_read_the_same(machine, library):
-    """Rows, nulls, lists, dates and 64 bits."""
+    """Rows, nulls, lists, months and 64 bits."""
     pytest.importorskip(library)
     fill(
         machine,
@@ -470,13 +470,13 @@ def test_other_libraries_read_the_same(machine, library):
         [sys.executable, script, library, f"{machine.team}/usage"], capture_output=True, text=True, check=True
     )
     assert json.loads(ran.stdout) == [
-        ["native", 10, 2**62, ["native:t", "native:u"], "2026-11-20"], ["native", 10, None, None, None],
+        ["native", 10, 2**62, ["native:t", "native:u"], "2026-11"], ["native", 10, None, None, None],
     ]  # fmt: skip
 
 
 def test_many_rows_of_a_day_are_several_files(machine, monkeypatch):
     """So that memory does not grow with their number."""
-    monkeypatch.setattr(parquet, "_MOST_ROWS", 2)
+    monkeypatch.setattr(parquet_run, "MOST_ROWS", 2)
     add_log(machine, responses=5)
     assert (machine.export().usage, len(list(Path(machine.team).glob("usage/v=1/*/*/*.parquet")))) == (5, 3)
     assert usage_of(machine.team) == machine.usage()
@@ -519,7 +519,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 def test_wrong_calls_raise(machine, monkeypatch):
     """It is always the ledger's file that is exported; the extra is named where it is missing."""
-    for options in ({"ledger": None}, {"live": True}, {"paths": "x"}):
+    for options in ({"ledger": None}, {"live": True}):
         with pytest.raises(InvalidQuery, match="of the ledger's file"):
             machine.export(**options)
     Path(machine.ledger).write_text("no database, but a text that is long enough to be one" * 20)
