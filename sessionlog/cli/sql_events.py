@@ -11,8 +11,6 @@ from typing import Any, NoReturn
 from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.analytics.sql.event_relations import EXAMPLES, RELATIONS
 from sessionlog.analytics.sql.result_stream import THREAD
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.analytics.zones import resolve_zone, zone_name
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
@@ -47,7 +45,7 @@ def sql_events(
     context = r.report_context(paths, tz=narrowed["tz"], now=now, ledger=ledger, jobs=narrowed["jobs"])
     with r.scan_progress("reading events") as progress:
         selection = EventSelection(
-            paths=context.paths, env=context.env, window=_window(narrowed["since"], narrowed["until"], context),
+            paths=context.paths, env=context.env, window=r.event_window(narrowed["since"], narrowed["until"], context),
             ledger=context.ledger, sources=r.split_list(narrowed["source"]), projects=narrowed["project"] or (),
             sessions=r.split_list(narrowed["session"]), prices=r.price_book(context.settings), jobs=context.jobs,
             progress=progress,
@@ -76,12 +74,6 @@ def _answer(
     if not database.logs and database.is_read:
         narrowed = bool(selection.window or selection.sources or selection.projects or selection.sessions)
         note(r.nothing_found(context, narrowed=narrowed))
-
-
-def _window(since: str | None, until: str | None, context: r.ReportContext) -> UsageWindow | None:
-    if since is None and until is None:
-        return None
-    return parse_usage_window(since, until=until, now=context.now, tz=context.zone)
 
 
 def _zone(tz: str) -> str:
