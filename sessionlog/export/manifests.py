@@ -101,7 +101,8 @@ class Manifests:
         old = [name for name in old if _number(name) < _number(names[-1])]
         removed = 0
         if old:
-            held = {file["path"] for name in {names[len(old)], *names[-2:]} for file in self._read(name)["files"]}
+            kept = {names[len(old)], *(name for name in names if _number(name) == _number(names[-1]))}
+            held = {file["path"] for name in kept for file in self._read(name)["files"]}
             gone = {file["path"] for name in old for file in self._read(name)["files"]} - held
             for path in (*sorted(gone), *map(self.path, old)):
                 self._target.remove(path)

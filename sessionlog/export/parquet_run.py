@@ -168,8 +168,9 @@ class ParquetRun:
         names, values = row.names, row.values
         costs: tuple[int | None, ...] = ()
         if row.costs:
-            prices = None if after.price_list is None else self._price_list(table, after.price_list)
-            names, costs = (*names, prices), (after.estimate, after.saved)
+            costs = (after.estimate, after.saved)
+            has_costs = after.price_list is not None and costs != (None, None)
+            names = (*names, self._price_list(table, str(after.price_list)) if has_costs else None)
         line = (
             *names, after.id, after.revision, False, after.state, *row.standing, *values[:_BEFORE_COSTS], *costs,
             *values[_BEFORE_COSTS:],

@@ -61,7 +61,7 @@ class Written(NamedTuple):
         standing: That of `LedgerRow`, as bits.
         estimate: The cost at list prices, which stays as it was while the state does.
         saved: What the cache has saved at list prices.
-        price_list: The version of these prices.
+        price_list: The version of these prices, also if they had none for the row; None if that is unknown.
         session: The ledger's number of its session; None if the row was read from the destination.
     """
 
@@ -251,15 +251,15 @@ class Revisions:
 def _revised(row: LedgerRow, before: Written | None, price_list: str) -> Written | None:
     """Return a row's next revision; None if the destination has it as it is."""
     standing = sum(flag << bit for bit, flag in enumerate(row.standing))
+    costs = (*row.costs, price_list) if row.costs else (None, None, None)
     if before is not None and not before.deleted and before.state == row.state:
-        if before.standing == standing:
+        if before.price_list != price_list:  # the costs of an earlier list stay
+            costs = before[6:9]
+        if before.standing == standing and before[6:9] == costs:
             return None
-        return before._replace(revision=before.revision + 1, standing=standing, session=row.session)
+        return Written(row.id, before.revision + 1, False, row.month, row.state, standing, *costs, row.session)
     revision = 1
     if before is not None:
         has_moved = not before.deleted and before.month != row.month
         revision = before.revision + 1 + has_moved
-    costs: tuple[int | None, int | None, str | None] = (None, None, None)
-    if any(cost is not None for cost in row.costs):
-        costs = (row.costs[0], row.costs[1], price_list)
     return Written(row.id, revision, False, row.month, row.state, standing, *costs, row.session)
