@@ -1,4 +1,4 @@
-"""Export of events to parquet: what was said and done, beside the numbers that `export_parquet` writes.
+"""Export of events to parquet: prompts, answers and tool calls, beside the numbers that `export_parquet` writes.
 
 Events hold texts, so they are written only where that is asked for, and without the secrets that are known by their
 shapes. Each export writes files of new and changed events, then a manifest that lists them. A changed event is written
@@ -243,7 +243,7 @@ def _key(path: str) -> int:
 
 
 def _identity(part: LogPart) -> str:
-    """Return what tells a log from a changed one: sizes and times of its files."""
+    """Return the identity of a log as it is: sizes and times of its files."""
     source = source_of(part.source)
     paths = (part.path, *source.subagent_logs(part.path), *source.sidecars(part.path), f"{part.path}-wal")
     found = (files.stat_path(path) for path in paths)

@@ -59,7 +59,7 @@ def render_parquet(done: ExportedParquet, *, width: int) -> Iterator[Line]:  # n
 
 
 def render_events(done: ExportedEvents, *, is_dry: bool, width: int) -> Iterator[Line]:  # noqa: ARG001 - as above
-    """Yield the lines about events, of which one says whether texts were written."""
+    """Yield the lines about events, and whether texts were written."""
     parts = [counted(done.events, "event")] if done.events else []
     parts += [counted(done.deleted, "tombstone")] if done.deleted else []
     would = "would write" if is_dry else "wrote"
