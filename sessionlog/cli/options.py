@@ -302,7 +302,7 @@ EXPORT = (
         default_help="the host's; none with --redact-projects",
     ),
     Option("--compact", "compact", "flag", "Merge this machine's parquet files now; else from 25 a month on."),
-    Option("--events", "events", "flag", "With --parquet, events, too: prompts, answers, calls; without known secrets."),
+    Option("--events", "events", "flag", "With --parquet, prompts, answers and calls, too; without known secrets."),
     Option("--no-text", "no_text", "flag", "With --events, no texts, payloads and errors."),
     Option("--dry-run", "dry_run", "flag", "Count what would be sent or written, and do nothing."), AS_JSON, TZ, NOW,
     *_BOOK,

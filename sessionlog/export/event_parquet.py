@@ -13,12 +13,14 @@ import orjson
 from sessionlog import files
 from sessionlog.transcript.event_rows import COLUMNS
 
+Error = duckdb.Error
 _IDS = {"machine_id": "VARCHAR", "log_key": "BIGINT", "revision": "BIGINT", "deleted": "BOOLEAN"}
 EVENT_COLUMNS = {**_IDS, **{name: kind for name, kind in COLUMNS.items() if name != "log"}}
 """Column → DuckDB's type, in a file."""
 
 _LEAST_OBJECT = 1 << 24
 _MOST_ROWS = 20_000  # of a file, which is in memory as a whole
+_GROUP = 2048  # rows that are in memory until they are compressed
 _MEMORY = "256MB"
 
 
@@ -66,19 +68,22 @@ class EventTable:
         """
         if self._database is None:
             return
-        months = "SELECT strftime(time, '%Y-%m') AS month, count(*) FROM rows GROUP BY ALL ORDER BY ALL"
-        for month, count in self._database.execute(months).fetchall():
+        months = self._database.execute("SELECT DISTINCT strftime(time, '%Y-%m') AS month FROM rows ORDER BY month")
+        for (month,) in months.fetchall():
             fits = "time IS NULL" if month is None else f"strftime(time, '%Y-%m') = {_quoted(month)}"
-            for start in range(0, count, _MOST_ROWS):
-                rows = (
-                    f"SELECT * FROM rows WHERE {fits} ORDER BY log_key, session, position "  # noqa: S608 - our own names
-                    f"LIMIT {_MOST_ROWS} OFFSET {start}"
-                )
-                yield month or "", min(_MOST_ROWS, count - start), self._encode(rows)
+            blocks = self._database.execute(
+                f"SELECT count(*), min(i), max(i) FROM (SELECT rowid AS i, row_number() OVER (ORDER BY rowid) - 1 AS n "  # noqa: S608 - our own names
+                f"FROM rows WHERE {fits}) GROUP BY n // {_MOST_ROWS} ORDER BY min(i)"
+            )
+            for count, first, last in blocks.fetchall():
+                rows = f"SELECT * FROM rows WHERE {fits} AND rowid BETWEEN {first} AND {last}"  # noqa: S608 - our own names
+                yield month or "", count, self._encode(rows)
 
     def _encode(self, rows: str) -> bytes:
         path = os.path.join(self.folder, "events.parquet")
-        self._open().execute(f"COPY ({rows}) TO {_quoted(path)} (FORMAT parquet, COMPRESSION zstd)")
+        self._open().execute(
+            f"COPY ({rows}) TO {_quoted(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP})"
+        )
         with files.open_log(path) as file:
             data = file.read()
         files.remove_file(path)
@@ -94,6 +99,7 @@ class EventTable:
             )
             columns = ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS.items())
             self._database.execute("SET TimeZone = 'UTC'")
+            self._database.execute("SET preserve_insertion_order = false")  # in order, texts would wait in memory
             self._database.execute(f"CREATE TABLE rows ({columns})")
         return self._database
 

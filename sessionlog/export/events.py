@@ -23,7 +23,7 @@ from sessionlog import files
 from sessionlog._version import __version__
 from sessionlog.analytics.sql.event_logs import EventSelection, choose_logs
 from sessionlog.engine.shares import map_shares
-from sessionlog.errors import MissingExtra, Problem
+from sessionlog.errors import MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.event_state import WIDTH, EventState, Session
 from sessionlog.export.position import position_path
@@ -98,13 +98,16 @@ def export_events(
     """
     if find_spec("duckdb") is None:
         raise MissingExtra("export to parquet needs: pip install 'sessionlog[parquet]'")
-    from sessionlog.export.event_parquet import EventTable
+    from sessionlog.export.event_parquet import Error, EventTable
 
     target = open_destination(destination)
     path = position_path(state_home(selection.env), f"events {has_texts} {machine} {target.place}")
-    with EventState(path) as state, EventTable(machine) as table:
-        run = _Run(target, machine, state, table, has_texts=has_texts, is_dry=dry_run)
-        return run.write(selection)
+    try:
+        with EventState(path) as state, EventTable(machine) as table:
+            run = _Run(target, machine, state, table, has_texts=has_texts, is_dry=dry_run)
+            return run.write(selection)
+    except Error as error:
+        raise NotExported(f"the events cannot be written as parquet: {str(error).splitlines()[0]}") from error
 
 
 class _Run:

@@ -76,7 +76,8 @@ def load_events(sql: str, selection: EventSelection) -> Iterator[EventDatabase]:
     try:
         chosen = choose_logs(selection) if columns is not None else ChosenLogs(parts=(), sizes=(), problems=())
         path = os.path.join(folder, "events.duckdb")
-        count, problems = _load(path, folder, chosen, columns or (), selection)
+        with _refused():
+            count, problems = _load(path, folder, chosen, columns or (), selection)
         yield EventDatabase(
             path=path,
             is_read=columns is not None,
