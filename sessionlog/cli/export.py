@@ -6,11 +6,13 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
+from sessionlog.export.events import ExportedEvents, export_events
 from sessionlog.export.otlp import SIGNALS, Exported, export_otlp
 from sessionlog.export.parquet import ExportedParquet, export_parquet
-from sessionlog.render.export import render_exported, render_parquet
+from sessionlog.render.export import render_events, render_exported, render_parquet
 from sessionlog.render.line import Line
 from sessionlog.render.notes import damage_note
 
@@ -35,6 +37,8 @@ def export(
     redact_projects: bool,
     machine: str | None,
     compact: bool,
+    events: bool,
+    no_text: bool,
     dry_run: bool,
     as_json: bool,
     tz: str | None,
@@ -64,14 +68,23 @@ def export(
         _check_parquet({**given, "--no-ledger": no_ledger and not paths})
         if not destination:
             fail("--parquet needs a folder or URL to write to: sessionlog export ~/team --parquet")
+        if redact_projects and events:
+            fail("--redact-projects cannot hide names in texts and payloads: export without --events")
         _to_parquet(
             r.ReportArguments({"paths": paths, **settings}), destination, machine=machine, compact=compact,
             redact_projects=redact_projects, dry_run=dry_run, as_json=as_json,
+            texts=None if not events else not no_text,
         )  # fmt: skip
         return
     if destination is not None:
         fail(f"{destination}: a destination is for --parquet; with --otlp, choose logs with --path")
-    for name, is_given in (("--redact-projects", redact_projects), ("--machine", machine), ("--compact", compact)):
+    for name, is_given in (
+        ("--redact-projects", redact_projects),
+        ("--machine", machine),
+        ("--compact", compact),
+        ("--events", events),
+        ("--no-text", no_text),
+    ):
         if is_given:
             fail(f"{name} is for --parquet")
     _to_collector(
@@ -97,14 +110,26 @@ def _to_parquet(
     redact_projects: bool,
     dry_run: bool,
     as_json: bool,
+    texts: bool | None,
 ) -> None:
+    """Export the ledger, and events with or without texts unless `texts` is None."""
     context = arguments.context()
     with r.scan_progress() as progress, r.scan_progress("writing") as sent:
         done = export_parquet(
             destination, paths=context.paths, machine_name=machine, redact_projects=redact_projects, compact=compact,
             dry_run=dry_run, sent=sent, **arguments.options(context, progress),
         )  # fmt: skip
-    _show(done, partial(render_parquet, done), arguments, context, as_json=as_json)
+    events = None
+    if texts is not None:
+        with r.scan_progress("reading events") as progress:
+            selection = EventSelection(
+                paths=context.paths, env=context.env, window=r.event_window(arguments.since, arguments.until, context),
+                ledger=context.ledger, sources=arguments.filters.get("source", ()),
+                projects=arguments.filters.get("project", ()), prices=r.price_book(context.settings),
+                jobs=context.jobs, progress=progress,
+            )  # fmt: skip
+            events = export_events(destination, selection, done.machine_id, has_texts=texts, dry_run=dry_run)
+    _show(done, partial(render_parquet, done), arguments, context, as_json=as_json, events=events)
 
 
 def _to_collector(
@@ -137,12 +162,15 @@ def _show(
     context: r.ReportContext,
     *,
     as_json: bool,
+    events: ExportedEvents | None = None,
 ) -> None:
     """Print what was exported, and notes on damage and on nothing found."""
     if as_json:
-        print_json(done.to_dict())
+        print_json(done.to_dict() | ({} if events is None else {"events": events.to_dict()}))
     else:
         r.print_lines(render)
+        if events is not None:
+            r.print_lines(partial(render_events, events, is_dry=getattr(done, "dry_run", False)))
     for sentence in (*done.notes, *([damage_note(done.problem_count, done.problems)] if done.problem_count else [])):
         note(sentence)
     if done.is_empty:

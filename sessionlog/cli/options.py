@@ -288,8 +288,16 @@ SCRUB = (
 )  # fmt: skip
 
 SQL = (
-    Option("", "question", "text", "One SELECT of SQLite's SQL.", "SELECT"),
-    Option("--schema", "schema", "flag", "Show the views and their columns."), *FORMATS, WIDE,
+    Option(
+        "", "words", "texts", "One SELECT of SQLite's SQL; with --events one of DuckDB's, and then logs.",
+        "SELECT [PATH]", default_help="every agent's logs found",
+    ),
+    Option("--events", "events", "flag", "Query the events of the logs: every prompt, answer and tool call."),
+    Option("--schema", "schema", "flag", "Show the views and their columns."), *_TIME,
+    Option("--project", "project", "texts", "With --events, only this project folder; may be repeated.", "GLOB"),
+    SOURCE,
+    Option("--session", "session", "texts", "With --events, only this session; may be repeated.", "SESSION"),
+    *FORMATS, WIDE, TZ, JOBS,
     Option("--no-sync", "no_sync", "flag", "Query the ledger as it is: read no log."),
     Option("--ledger", "ledger", "text", "Query this ledger.", "FILE"),
     Option("--timeout", "seconds", "decimal", "Stop after this time.", "SECONDS", default=60.0, least=0.001), NOW,
@@ -314,6 +322,8 @@ EXPORT = (
         default_help="the host's; none with --redact-projects",
     ),
     Option("--compact", "compact", "flag", "Merge this machine's parquet files now; else from 25 a month on."),
+    Option("--events", "events", "flag", "With --parquet, prompts, answers and calls, too; without known secrets."),
+    Option("--no-text", "no_text", "flag", "With --events, no texts, payloads and errors."),
     Option("--dry-run", "dry_run", "flag", "Count what would be sent or written, and do nothing."), AS_JSON, TZ, NOW,
     *_BOOK,
 )  # fmt: skip

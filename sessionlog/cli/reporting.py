@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.question import Options
     from sessionlog.analytics.report import Report
+    from sessionlog.analytics.window import UsageWindow
     from sessionlog.archive.entry import Entry
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
@@ -201,6 +202,15 @@ def present(text: str | None) -> datetime:
     if time_ns is None:
         fail(f"--now {text!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+
+
+def event_window(since: str | None, until: str | None, context: ReportContext) -> UsageWindow | None:
+    """Return the window of `--since` and `--until` for events; None if neither is given."""
+    if since is None and until is None:
+        return None
+    from sessionlog.analytics.window_grammar import parse_usage_window
+
+    return parse_usage_window(since, until=until, now=context.now, tz=context.zone)
 
 
 def own_prices(settings: Settings, path: str | None) -> PriceBook | None:

@@ -1,44 +1,41 @@
-"""`sessionlog sql`: read-only SQL queries of the ledger."""
+"""`sessionlog sql`: read-only SQL queries of the ledger, or of the events of all logs."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Mapping
 from typing import NoReturn
 
-from sessionlog.analytics.sql.question import ResultStream, ask_sql, limit_memory
+from sessionlog.analytics.sql.question import LedgerQuery, limit_memory
+from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, json_text, note, print_json, print_text
+from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
+from sessionlog.cli.sql_output import print_answer, show_schema
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.store import open_ledger
-from sessionlog.render.sql import (
-    column_lines,
-    query_document,
-    render_query_csv,
-    render_query_markdown,
-    render_query_result,
-    render_views,
-    row_document,
-    views_document,
-)
+from sessionlog.render.sql import column_lines
 
-_SHOWN = 1000
-"""Rows that a table shows; JSON, CSV and Markdown have all."""
-
-_LINE = "\n    "  # the indent of a row in the JSON document
+_TABLES = "The tables themselves are main.responses, main.sessions, main.calls and others: see sqlite_schema."
 
 
 def sql(
     *,
-    question: str | None,
+    words: list[str] | None,
+    events: bool,
     schema: bool,
+    since: str | None,
+    until: str | None,
+    project: list[str] | None,
+    source: list[str] | None,
+    session: list[str] | None,
     as_json: bool,
     as_csv: bool,
     as_markdown: bool,
     wide: bool,
+    tz: str | None,
+    jobs: int | None,
     no_sync: bool,
     ledger: str | None,
     seconds: float,
@@ -46,14 +43,45 @@ def sql(
 ) -> None:
     """Query the ledger in SQL: the views usage (a row per response), sessions and tools (a row per call). Read only.
 
+    With --events, the events of all logs: every prompt, answer and tool call.
+
     Example: sessionlog sql "SELECT model, sum(cost_usd) FROM usage WHERE time >= '2026-11' GROUP BY model"
+
+    Example: sessionlog sql --events "SELECT time, session, text FROM messages WHERE text ILIKE '%deadlock%'"
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    if schema:
-        _show_schema(form)
-        return
-    if question is None:
+    narrowed = {
+        "since": since, "until": until, "project": project, "source": source, "session": session, "tz": tz,
+        "jobs": jobs,
+    }  # fmt: skip
+    if events:
+        from sessionlog.cli.sql_events import sql_events
+
+        if no_sync:
+            fail("--no-sync is for the ledger; events are always read from the logs")
+        sql_events(words, form, narrowed, schema=schema, wide=wide, seconds=seconds, ledger=ledger, now=now)
+    elif schema:
+        show_schema(form, VIEWS, [_TABLES])
+    else:
+        question = _question(words, narrowed)
+        _query_ledger(question, form, wide=wide, no_sync=no_sync, ledger=ledger, seconds=seconds, now=now)
+
+
+def _question(words: list[str] | None, narrowed: Mapping[str, object]) -> str:
+    """Return the query of the ledger; options and arguments that only events have end the command."""
+    for setting, value in narrowed.items():
+        if value is not None:
+            fail(f"--{setting} is for --events; a query of the ledger has WHERE")
+    if not words:
         fail("""give a query: sessionlog sql "SELECT …"; --schema shows the views and their columns""")
+    if len(words) > 1:
+        fail(f"{words[1]}: a PATH is for --events; quote the whole query")
+    return words[0]
+
+
+def _query_ledger(
+    question: str, form: str, *, wide: bool, no_sync: bool, ledger: str | None, seconds: float, now: str | None
+) -> None:
     context = r.report_context(None, now=now, ledger=ledger)
     path = str(context.ledger)
     if not no_sync:
@@ -61,49 +89,11 @@ def sql(
     now_ns = int(context.now.timestamp() * 1_000_000_000)
     limit_memory()
     try:
-        _answer(path, question, form, seconds, now_ns, wide=wide)
+        print_answer(LedgerQuery(path, question, now_ns), form, seconds, wide=wide)
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
     except InvalidQuery as error:
         _fail_with_hint(error)
-
-
-def _answer(path: str, question: str, form: str, seconds: float, now_ns: int, *, wide: bool) -> None:
-    if form in {"csv", "json"}:
-        with ResultStream(path, question, seconds=seconds, now_ns=now_ns) as found:
-            for piece in _csv(found) if form == "csv" else _json(found):
-                print_text(piece)
-        return
-    limit = _SHOWN if form == "table" else None
-    answer = ask_sql(path, question, limit=limit, seconds=seconds, now_ns=now_ns)
-    if form == "markdown":
-        print_text(render_query_markdown(answer))
-    else:
-        r.print_lines(partial(render_query_result, answer, wide=wide))
-
-
-def _csv(found: ResultStream) -> Iterator[str]:
-    return render_query_csv(found.columns, found)
-
-
-def _json(found: ResultStream) -> Iterator[str]:
-    """Yield the JSON document in pieces, row by row, as `json_text` would write it."""
-    head, end = json_text(query_document(found.columns)).rsplit("[]", 1)
-    yield f"{head}["
-    between, after = "", ""
-    for row in found:
-        yield f"{between}\n    {json_text(row_document(found.columns, row), _LINE)}"
-        between, after = ",", "\n  "
-    yield f"{after}]{end}\n"
-
-
-def _show_schema(form: str) -> None:
-    if form == "json":
-        print_json(views_document())
-    elif form == "table":
-        r.print_lines(render_views)
-    else:
-        fail("--schema is text or --json")
 
 
 def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
@@ -126,7 +116,7 @@ def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
 def _fail_with_hint(error: InvalidQuery) -> NoReturn:
     note(f"sessionlog: SQLite cannot answer: {error}")
     is_too_much = "too big" in str(error)
-    hints = column_lines() if "no such" in str(error) else ("`sessionlog sql --schema` lists views and columns",)
+    hints = column_lines(VIEWS) if "no such" in str(error) else ("`sessionlog sql --schema` lists views and columns",)
     for line in ("a value may have 4 MiB",) if is_too_much else hints:
         note(f"  {line}")
     raise Exit(USAGE) from error

@@ -55,12 +55,12 @@ def scanner(executor: Executor | None = None, jobs: int | None = None) -> Scanne
 def _with_processes(
     work: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook, jobs: int | None
 ) -> Iterator[Scanned]:
-    count = min(jobs or _cores(), len(work))
+    count = min(jobs or usable_cores(), len(work))
     pays = sum(map(_weight, work)) >= PAYS or jobs is not None
-    if count < 2 or not pays or not _may_fork():
+    if count < 2 or not pays or not may_fork():
         yield from scan_here(work, sources, prices)
         return
-    with _processes(count) as executor, _folder() as folder:
+    with worker_processes(count) as executor, _folder() as folder:
         yield from _spread(executor, work, sources, prices, workers=count, folder=folder)
 
 
@@ -68,18 +68,20 @@ def _weight(job: Job) -> int:
     return job.size + _FILE
 
 
-def _cores() -> int:
+def usable_cores() -> int:
+    """Return the cores that this process may use."""
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable else os.cpu_count() or 1
 
 
-def _may_fork() -> bool:
+def may_fork() -> bool:
     """Forking is safe while no other thread may hold a lock."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
 @contextmanager
-def _processes(count: int) -> Iterator[Executor]:
+def worker_processes(count: int) -> Iterator[Executor]:
+    """Fork `count` processes, which end with the context."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

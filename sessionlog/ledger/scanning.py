@@ -95,7 +95,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
     identity = identify(job.path, source.sidecars(job.path))
     settled = identity is not None and time.time_ns() - identity[3] > STABLE_AFTER_NS
     # Opened before the scan: if the log is replaced meanwhile, the hashes are still those of the file that was there.
-    with Ends(job.path if job.again or job.resume is not None else "") as ends, _collector_off():
+    with Ends(job.path if job.again or job.resume is not None else "") as ends, collector_off():
         head = ends.head(PRINT)
         resume = job.resume if job.resume is not None and _is_prefix_unchanged(job, job.resume, ends) else None
         scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
@@ -120,7 +120,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
 
 
 @contextmanager
-def _collector_off() -> Iterator[None]:
+def collector_off() -> Iterator[None]:
     """Turn the garbage collector off: a scan makes many objects and no cycles, and it takes a fifth of the time."""
     if not gc.isenabled():
         yield

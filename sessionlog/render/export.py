@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sessionlog.analytics.columns import counted
+from sessionlog.export.events import ExportedEvents
 from sessionlog.export.otlp import Exported
 from sessionlog.export.parquet import ExportedParquet
 from sessionlog.render.escape import one_line
@@ -55,3 +56,14 @@ def render_parquet(done: ExportedParquet, *, width: int) -> Iterator[Line]:  # n
         yield Line(f"{counted(done.merged, 'file')} merged", "note")
     if done.unchanged:
         yield Line(f"{counted(done.unchanged, 'row')} there before", "note")
+
+
+def render_events(done: ExportedEvents, *, is_dry: bool, width: int) -> Iterator[Line]:  # noqa: ARG001 - as above
+    """Yield the lines about events, and whether texts were written."""
+    parts = [counted(done.events, "event")] if done.events else []
+    parts += [counted(done.deleted, "tombstone")] if done.deleted else []
+    would = "would write" if is_dry else "wrote"
+    in_files = f" · {counted(done.files, 'file')} of {size(done.bytes)}" if done.files else ""
+    yield Line.of((f"{would} {' and '.join(parts) or 'no new event'}", "title"), in_files)
+    has_texts = "with texts and payloads; secrets that are known by their shapes are replaced"
+    yield Line(has_texts if done.has_texts else "without texts, payloads and errors", "note")

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.sql.question import QueryResult
-from sessionlog.analytics.sql.views import VIEWS
+from sessionlog.analytics.sql.result_stream import QueryResult
+from sessionlog.analytics.sql.views import View
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
@@ -61,7 +61,7 @@ def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
 
 def _is_number(rows: Sequence[Sequence[Any]], index: int) -> bool:
     values = [row[index] for row in rows if row[index] is not None]
-    return bool(values) and all(isinstance(value, int | float) for value in values)
+    return bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def _text(value: Any) -> str:
@@ -73,6 +73,8 @@ def _text(value: Any) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)
 
 
@@ -80,7 +82,7 @@ def render_query_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> I
     """Yield the result as CSV, row by row; NULL is an empty cell."""
     yield csv_text(columns, ())
     for row in rows:
-        yield csv_text([_plain(value) if isinstance(value, bytes) else value for value in row], ())
+        yield csv_text([_plain(value) if isinstance(value, bytes | bool) else value for value in row], ())
 
 
 def render_query_markdown(result: QueryResult) -> str:
@@ -109,10 +111,10 @@ def _json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def render_views(width: int) -> Iterator[Line]:
-    """Yield the views and their columns, each with its description."""
-    longest = max(len(name) for view in VIEWS for name in view.column_names)
-    for view in VIEWS:
+def render_views(width: int, *, views: Sequence[View], last: Sequence[str]) -> Iterator[Line]:
+    """Yield the views and their columns, each with its description, and `last` below them."""
+    longest = max(len(name) for view in views for name in view.column_names)
+    for view in views:
         yield Line.of((view.name, "title"), f"  {view.description}")
         for column in view.columns:
             head = f"  {column.name.ljust(longest)}  "
@@ -121,25 +123,24 @@ def render_views(width: int) -> Iterator[Line]:
             for line in rest:
                 yield Line.of(" " * len(head), (line.plain.rstrip(), "note"))
         yield Line()
-    yield Line(
-        "The tables themselves are main.responses, main.sessions, main.calls and others: see sqlite_schema.", "note"
-    )
+    for sentence in last:
+        yield Line(sentence, "note")
 
 
-def views_document() -> dict[str, Any]:
+def views_document(views: Sequence[View]) -> dict[str, Any]:
     """Return the views as a JSON document."""
-    views = [
+    described = [
         {
             "name": view.name,
             "description": view.description,
             "columns": {column.name: column.description for column in view.columns},
         }
-        for view in VIEWS
+        for view in views
     ]
-    return {"schema": SCHEMA, "views": views}
+    return {"schema": SCHEMA, "views": described}
 
 
-def column_lines() -> Iterator[str]:
+def column_lines(views: Sequence[View]) -> Iterator[str]:
     """Yield a line for each view that names its columns."""
-    for view in VIEWS:
+    for view in views:
         yield f"{view.name}: {', '.join(view.column_names)}"

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sessionlog.analytics.sql import question
+from sessionlog.analytics.sql import result_stream
+from sessionlog.analytics.sql.question import LedgerQuery
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import main
 from sessionlog.errors import InvalidQuery
@@ -203,7 +204,7 @@ def test_a_question_is_given_up_after_its_time(cli, ours, monkeypatch, home):
     cli("usage")
     looks = []
 
-    class Looks(question.SimpleQueue):
+    class Looks(result_stream.SimpleQueue):
         def get(self, timeout):
             try:
                 found = super().get(timeout=0.02)
@@ -215,10 +216,11 @@ def test_a_question_is_given_up_after_its_time(cli, ours, monkeypatch, home):
             return found
 
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, thread_time=lambda: 0.0, time_ns=time.time_ns)
-    monkeypatch.setattr(question, "SimpleQueue", Looks)
-    monkeypatch.setattr(question, "time", clock)
+    monkeypatch.setattr(result_stream, "SimpleQueue", Looks)
+    monkeypatch.setattr(result_stream, "time", clock)
+    query = LedgerQuery(load_settings().ledger_path, f"{ENDLESS} SELECT count(*) FROM n")
     with pytest.raises(InvalidQuery, match=r"longer than 2\.5 seconds"):
-        question.ResultStream(load_settings().ledger_path, f"{ENDLESS} SELECT count(*) FROM n", seconds=2.5)
+        result_stream.ResultStream(query, seconds=2.5)
     assert sum(looks) == pytest.approx(2.5)
 
 
@@ -227,3 +229,76 @@ def test_rows_are_written_as_they_come(cli, ours):
     for sql in ("SELECT 1 AS a WHERE 0", "SELECT 1 AS a", "SELECT value AS a, 'x' AS b FROM json_each('[1, 2]')"):
         text = cli("sql", sql, "--json").out
         assert text == json.dumps(json.loads(text), indent=2) + "\n"
+
+
+def test_events_are_asked_in_every_form(cli, ours):
+    """What was said and done, in the forms of any query."""
+    sql = "SELECT session, count(*) FILTER (type = 'llm.response') AS answers, false AS f FROM events GROUP BY 1 ORDER BY 1"
+    rows = cli("sql", "--events", sql, "--json").json["rows"]
+    assert [row["answers"] for row in rows] == [1, 1, 1]
+    [first, *_] = csv.DictReader(io.StringIO(cli("sql", "--events", sql, "--csv").out))
+    assert first == {"session": rows[0]["session"], "answers": "1", "f": "false"}
+    assert cli("sql", "--events", sql).out.splitlines()[0].split() == ["session", "answers", "f"]
+    assert cli("sql", "--events", sql, ours / f"{rows[0]['session']}.jsonl", "--json").json["rows"] == rows[:1]
+
+
+def test_events_without_a_query_show_the_relations(cli, home):
+    """With examples, and without reading a log."""
+    for arguments in (["sql", "--events"], ["sql", "--events", "--schema"]):
+        out = cli(*arguments).out
+        assert all(
+            name in out for name in ("events  one row", "messages  one", "tool_calls  one", "Examples:", "response_key")
+        )
+    assert [view["name"] for view in cli("sql", "--events", "--schema", "--json").json["views"]] == [
+        "events", "messages", "tool_calls",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["SELECT 1", "--since", "7d"], "--since is for --events"),
+        (["SELECT 1", "folder"], "folder: a PATH is for --events"),
+        (["--events", "SELECT 1", "--no-sync"], "--no-sync is for the ledger"),
+        (["--events", "SELECT modle FROM events"], "tool_calls: time, source"),
+        (["--events", "COPY (SELECT 1) TO 'x'"], "only reading is allowed"),
+        (["--events", "SELECT * FROM read_text('/etc/hostname')"], "disabled by configuration"),
+        (["--events", "SELECT count(*) FROM range(1000000000) a, range(1000000) b", "--timeout", "0.05"], "longer than 0.05"),
+    ],
+)  # fmt: skip
+def test_wrong_queries_of_events_name_the_next_step(cli, ours, arguments, said):
+    """Exit code 2, nothing on stdout."""
+    ran = cli("sql", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_events_name_what_is_damaged_or_missing(cli, ours):
+    """As other commands do; an empty answer has the places that were searched."""
+    (ours / "odd.jsonl").write_text('{"session_id":"s","seq":0,"type":"progress","ts":"","data":{}}\nnot JSON\n{}\n')
+    assert "odd.jsonl:2" in cli("sql", "--events", "SELECT count(*) FROM events").err
+    assert "no sessions" in cli("sql", "--events", "SELECT count(*) FROM events", "--session", "nowhere").err.replace(
+        "no session in", "no sessions in"
+    )
+
+
+def test_events_without_their_extra_are_one_sentence(cli, ours, monkeypatch):
+    """Nothing but DuckDB is missing."""
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.delitem(sys.modules, "sessionlog.analytics.sql.events", raising=False)
+    ran = cli("sql", "--events", "SELECT 1")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.count("\n") == 1
+    assert "pip install 'sessionlog[parquet]'" in ran.err
+
+
+@pytest.mark.parametrize("form", [[], ["--csv"], ["--markdown"], ["--json"]])
+def test_texts_of_events_are_harmless(cli, ours, form):
+    """Control characters, formulas and markup of a log are escaped at the last step."""
+    said = json.dumps("\x1b]0;x\x07=cmd|' <b>")
+    (ours / "evil.jsonl").write_text(
+        f'{{"session_id":"s","seq":0,"type":"llm.response","ts":"","data":{{"content":{said}}}}}\n'
+    )
+    ran = cli("sql", "--events", "SELECT text, text AS \"\x1b[2J\" FROM messages WHERE session = 'evil'", *form)
+    assert ran.code == 0
+    assert all(char.isprintable() or char == "\n" for char in ran.out)

@@ -93,8 +93,8 @@ def test_shares_hold_every_job_once_and_large_ones_go_first():
 def test_processes_are_started_where_they_pay(monkeypatch, jobs, size, may_fork, spread):
     """By the bytes to read, by demand, and only where a fork is safe."""
     asked = []
-    monkeypatch.setattr(engine, "_may_fork", lambda: may_fork)
-    monkeypatch.setattr(engine, "_cores", lambda: 2)
+    monkeypatch.setattr(engine, "may_fork", lambda: may_fork)
+    monkeypatch.setattr(engine, "usable_cores", lambda: 2)
     monkeypatch.setattr(engine, "_spread", lambda *_, **__: asked.append("spread") or iter(()))
     monkeypatch.setattr(engine, "scan_here", lambda *_: iter(()))
     work = [Job(number=n, source="native", path=str(n), size=max(0, size // 2 - engine._FILE)) for n in range(2)]

@@ -53,7 +53,7 @@ def all_commands(own):
         ["replay", whole, "--plain"], ["replay", damaged, "--json"], ["replay", "whole", "--plain"],
         ["context", damaged, "--full"], ["audit", whole], ["diff", whole, damaged], ["watch", "--once", "--now", NOW],
         ["check"], ["check", str(own), "--json", "--strict"], ["scrub"], ["scrub", str(own), "--write", str(own.parent / "clean")],
-        ["sql", "SELECT count(*) FROM usage"], ["ledger"], ["ledger", "sync"], ["ledger", "verify"], ["ledger", "rebuild"],
+        ["sql", "SELECT count(*) FROM usage"], ["sql", "--events", "FROM events", "--json"], ["ledger"], ["ledger", "sync"], ["ledger", "verify"], ["ledger", "rebuild"],
         ["ledger", "backup", str(own.parent / "backup" / "copy.sqlite")], ["ledger", "forget", "--yes", "--before", "2026-01-01"],
         ["archive", "--now", NOW], ["archive", "--json", "--now", NOW], ["pricing", "claude-opus-4-5"], ["demo"],
     ]  # fmt: skip

@@ -29,7 +29,7 @@ RUN = "code = [main(arguments) for arguments in json.loads(sys.argv[2])]"
 COMMANDS = (
     ["usage"], ["usage", "--json", "--jobs", "2"], ["sessions"], ["tools"], ["blocks"], ["routing-quality"], ["sources"],
     ["status"], ["budget"], ["ledger"], ["ledger", "sync"], ["archive"], ["watch", "--once"], ["check"], ["pricing", "claude-opus-4-5"],
-    ["sql", "SELECT 1"], ["replay", str(STORY), "--plain"], ["context", str(STORY)], ["diff", str(STORY), str(STORY)],
+    ["sql", "SELECT 1"], ["sql", "--events", "SELECT max(text) FROM events"], ["replay", str(STORY), "--plain"], ["context", str(STORY)], ["diff", str(STORY), str(STORY)],
     ["demo"], ["--help"], ["--version"],
 )  # fmt: skip
 

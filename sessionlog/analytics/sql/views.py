@@ -32,13 +32,13 @@ class ViewColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A view of the ledger.
+    """A view of the ledger, or of events.
 
     Attributes:
         name: Its name.
         description: The meaning of a row.
         columns: Its columns.
-        tables: The FROM clause.
+        tables: The FROM clause; empty for a table.
     """
 
     name: str

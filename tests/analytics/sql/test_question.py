@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from sessionlog.analytics.sessions import list_sessions
-from sessionlog.analytics.sql.question import ResultStream, ask_sql
+from sessionlog.analytics.sql.question import LedgerQuery, ask_sql
+from sessionlog.analytics.sql.result_stream import ResultStream
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
@@ -195,8 +196,8 @@ def test_a_question_that_is_one_long_call_is_given_up(ledger):
 def test_the_time_that_a_caller_takes_does_not_count(ledger, monkeypatch):
     """A pager may stand still for hours."""
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, thread_time=lambda: 0.0, time_ns=time.time_ns)
-    monkeypatch.setattr("sessionlog.analytics.sql.question.time", clock)
-    with ResultStream(ledger, ROWS, seconds=0.3) as found:
+    monkeypatch.setattr("sessionlog.analytics.sql.result_stream.time", clock)
+    with ResultStream(LedgerQuery(ledger, ROWS), seconds=0.3) as found:
         for _, row in zip(range(20_000), found, strict=False):
             if row[0] in (5, 9_000):
                 clock.now += 3600
@@ -213,7 +214,7 @@ def test_an_answer_that_is_returned_whole_has_a_limit(ledger):
 
 def test_a_closed_answer_ends_its_thread(ledger):
     """Nothing works on for nobody."""
-    with ResultStream(ledger, ROWS) as found:
+    with ResultStream(LedgerQuery(ledger, ROWS)) as found:
         assert next(iter(found)) == (1,)
     deadline = time.monotonic() + 5
     while found._thread.is_alive() and time.monotonic() < deadline:

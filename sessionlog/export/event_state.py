@@ -1,0 +1,114 @@
+"""What a destination has of this machine's events: a hash for each event of each log, in a small database.
+
+The database only spares writing what is there: without it all events are written again, with a higher revision. One
+export at a time has it, and nothing is kept before `commit`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from sessionlog import files
+from sessionlog.errors import NotExported
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS manifests (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS logs (log INTEGER PRIMARY KEY, identity TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS sessions (
+    log INTEGER NOT NULL, session TEXT NOT NULL, hashes BLOB NOT NULL, PRIMARY KEY (log, session)
+) STRICT, WITHOUT ROWID;
+"""
+WIDTH = 8
+"""Bytes of an event's hash; zeros for one that was not exported."""
+
+Session = tuple[int, str]
+"""The key of a log, and the id of one of its sessions."""
+
+
+class EventState:
+    """The state of one destination.
+
+    Args:
+        path: The database; it is created with its folders, for the user alone.
+
+    Raises:
+        NotExported: It cannot be opened, or another export has it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        with self._named():
+            files.make_directories(os.path.dirname(path))
+            files.make_private(path)
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+            try:
+                self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                self._connection.executescript(_TABLES)
+                self._connection.execute("BEGIN EXCLUSIVE")
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def begin(self, manifests: set[str]) -> None:
+        """Forget everything if the destination lacks a manifest that was written: it has been emptied or replaced."""
+        with self._named():
+            known = {name for (name,) in self._connection.execute("SELECT name FROM manifests")}
+            if not known <= manifests:
+                for table in ("manifests", "logs", "sessions"):
+                    self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+
+    def identity(self, log: int) -> str:
+        """Return what a log was when its events were exported; "" if they were not."""
+        with self._named():
+            row = self._connection.execute("SELECT identity FROM logs WHERE log = ?", (log,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def hashes(self, session: Session) -> bytearray:
+        """Return the hashes of a session's events, by position."""
+        with self._named():
+            row = self._connection.execute(
+                "SELECT hashes FROM sessions WHERE log = ? AND session = ?", session
+            ).fetchone()
+        return bytearray(row[0]) if row else bytearray()
+
+    def put(self, session: Session, hashes: bytes) -> None:
+        """Store the hashes of a session's events."""
+        with self._named():
+            self._connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", (*session, hashes))
+
+    def put_identity(self, log: int, identity: str) -> None:
+        """Store what a log was before its events were read."""
+        with self._named():
+            self._connection.execute("INSERT OR REPLACE INTO logs VALUES (?, ?)", (log, identity))
+
+    def commit(self, manifest: str) -> None:
+        """Keep what was stored, after a manifest has been written; "" for none."""
+        with self._named():
+            if manifest:
+                self._connection.execute("INSERT OR IGNORE INTO manifests VALUES (?)", (manifest,))
+            self._connection.execute("COMMIT")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise NotExported("another export to the same place is running; try again when it has ended") from error
+            raise NotExported(f"{self._path}: {error}") from error
+        except (OSError, sqlite3.Error) as error:
+            reason = f"{self._path}: {files.reason_of(error)}"
+            raise NotExported(f"{reason}; without the file all events are written again") from error

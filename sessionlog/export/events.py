@@ -1,0 +1,253 @@
+"""Export of events to parquet: prompts, answers and tool calls, beside the numbers that `export_parquet` writes.
+
+Events hold texts, so they are written only where that is asked for, and without the secrets that are known by their
+shapes. Each export writes files of new and changed events, then a manifest that lists them. A changed event is written
+again with a higher revision; one that its log has no more, as a tombstone. Manifests of events are in a folder of their
+own, so that readers of numbers do not open texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
+from time import time_ns
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from sessionlog import files
+from sessionlog._version import __version__
+from sessionlog.analytics.sql.event_logs import EventSelection, choose_logs
+from sessionlog.engine.shares import map_shares
+from sessionlog.errors import MissingExtra, NotExported, Problem
+from sessionlog.export.destination import Destination, open_destination
+from sessionlog.export.event_state import WIDTH, EventState, Session
+from sessionlog.export.position import position_path
+from sessionlog.fast_dataclasses import dataclass
+from sessionlog.hashes import blake2b, hash_name
+from sessionlog.ledger.scanning import source_of
+from sessionlog.messages.json_value import valid_text
+from sessionlog.places import state_home
+from sessionlog.transcript.event_files import EventFile, LogPart, Wanted, write_rows
+from sessionlog.transcript.event_rows import COLUMNS
+
+if TYPE_CHECKING:
+    from sessionlog.export.event_parquet import EventTable
+
+MANIFEST = "sessionlog.export.events/1"
+VERSION = 1
+NO_DATE = "__HIVE_DEFAULT_PARTITION__"
+
+_TEXTS = frozenset({"text", "data", "error"})
+_NAMED = 5
+_ZERO = bytes(WIDTH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedEvents:
+    """What an export of events has written.
+
+    Attributes:
+        events: Events, new and changed.
+        deleted: Tombstones.
+        unchanged_logs: Logs that are as they were at the last export.
+        files: Files, without the manifest.
+        bytes: Their size.
+        has_texts: Texts and payloads were written.
+        manifest: The name of the manifest; empty if nothing was written.
+        problem_count: Problems of the logs.
+        problems: The first of them.
+    """
+
+    events: int
+    deleted: int
+    unchanged_logs: int
+    files: int
+    bytes: int
+    has_texts: bool
+    manifest: str
+    problem_count: int
+    problems: tuple[Problem, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        fields = {name: getattr(self, name) for name in self.__slots__ if name not in ("problem_count", "problems")}
+        return {**fields, "problems": {"count": self.problem_count, "first": [str(one) for one in self.problems]}}
+
+
+def export_events(
+    destination: str, selection: EventSelection, machine: str, *, has_texts: bool = True, dry_run: bool = False
+) -> ExportedEvents:
+    """Write new and changed events to a folder, or to a URL of a file system that fsspec knows.
+
+    Args:
+        destination: As in `export_parquet`.
+        selection: Which events; those that were exported before stay.
+        machine: The machine's id, as `export_parquet` returns it.
+        has_texts: Write texts, payloads and errors, too.
+        dry_run: Count what would be written, and write nothing.
+
+    Raises:
+        MissingExtra: The extra `parquet`, or for a URL `remote`, is not installed.
+        NotExported: The destination or the state cannot be read or written.
+        InvalidQuery: A pattern of sources matches no agent.
+    """
+    if find_spec("duckdb") is None:
+        raise MissingExtra("export to parquet needs: pip install 'sessionlog[parquet]'")
+    from sessionlog.export.event_parquet import Error, EventTable
+
+    target = open_destination(destination)
+    path = position_path(state_home(selection.env), f"events {has_texts} {machine} {target.place}")
+    try:
+        with EventState(path) as state, EventTable(machine) as table:
+            run = _Run(target, machine, state, table, has_texts=has_texts, is_dry=dry_run)
+            return run.write(selection)
+    except Error as error:
+        raise NotExported(f"the events cannot be written as parquet: {str(error).splitlines()[0]}") from error
+
+
+class _Run:
+    """One export."""
+
+    def __init__(
+        self, target: Destination, machine: str, state: EventState, table: EventTable, *, has_texts: bool, is_dry: bool
+    ) -> None:
+        self._target, self._machine, self._state, self._table = target, machine, state, table
+        self._has_texts, self._is_dry = has_texts, is_dry
+        self._folder = f"events-manifest/v={VERSION}/machine={machine}"
+        self._revision = time_ns() // 1000
+        self._open: dict[Session, bytearray] = {}
+        self._counts: dict[Session, int] = {}
+        self._events = self._deleted = 0
+
+    def write(self, selection: EventSelection) -> ExportedEvents:
+        """Write files and the manifest, and return what was written."""
+        self._state.begin({name for name in self._target.names(self._folder) if name.endswith(".json")})
+        chosen = choose_logs(selection)
+        what = f"{selection.window} {selection.projects}"
+        identities = [f"{_identity(part)} {part.sessions} {what}" for part in chosen.parts]
+        changed = [
+            index
+            for index, part in enumerate(chosen.parts)
+            if self._state.identity(_key(part.path)) != identities[index]
+        ]
+        parts = [chosen.parts[index] for index in changed]
+        count, problems = self._read(parts, [chosen.sizes[index] for index in changed], selection)
+        self._end_sessions(has_all=selection.window is None and not selection.projects)
+        for index in changed:
+            self._state.put_identity(_key(chosen.parts[index].path), identities[index])
+        written = [] if self._is_dry else list(self._write_files())
+        manifest = self._write_manifest(written) if written else ""
+        if not self._is_dry:
+            self._state.commit(manifest)
+        return ExportedEvents(
+            events=self._events, deleted=self._deleted, unchanged_logs=len(chosen.parts) - len(parts),
+            files=len(written), bytes=sum(file["bytes"] for file in written), has_texts=self._has_texts,
+            manifest=f"{self._folder}/{manifest}" if manifest else "", problem_count=count + len(chosen.problems),
+            problems=(*chosen.problems, *problems)[:_NAMED],
+        )  # fmt: skip
+
+    def _read(
+        self, parts: Sequence[LogPart], sizes: Sequence[int], selection: EventSelection
+    ) -> tuple[int, list[Problem]]:
+        """Add the rows of logs that are new or have changed; return the number of problems and the first of them."""
+        window = selection.window
+        wanted = Wanted(
+            columns=tuple(name for name in COLUMNS if self._has_texts or name not in _TEXTS),
+            start_ns=window.start_ns if window is not None else None,
+            end_ns=window.end_ns if window is not None else None,
+            projects=tuple(pattern.lower() for pattern in selection.projects),
+            redact=True,
+        )
+        count, problems, done = 0, list[Problem](), 0
+        write = partial(write_rows, wanted=wanted, folder=self._table.folder)
+        for logs, result in map_shares(parts, sizes, write, jobs=selection.jobs):
+            for file in result.files:
+                self._table.add(self._changes(file))
+            count += result.problem_count
+            problems += result.problems
+            done += logs
+            if selection.progress is not None:
+                selection.progress(done, len(parts))
+        return count, problems
+
+    def _changes(self, file: EventFile) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a file that the destination does not have as they are; the file is removed."""
+        with files.open_log(file.path) as lines:
+            for line in lines:
+                row = orjson.loads(line)
+                log = _key(row.pop("log"))
+                session, position = (log, row["session"]), row["position"]
+                hashes = self._hashes(session)
+                self._counts[session] = max(self._counts[session], position + 1)
+                if len(hashes) < (position + 1) * WIDTH:
+                    hashes.extend(_ZERO * (position + 1 - len(hashes) // WIDTH))
+                place = slice(position * WIDTH, (position + 1) * WIDTH)
+                state = blake2b(line, digest_size=WIDTH).digest()
+                if hashes[place] != state:
+                    hashes[place] = state
+                    self._events += 1
+                    yield {"log_key": log, "revision": self._revision, "deleted": False, **row}
+        files.remove_file(file.path)
+
+    def _hashes(self, session: Session) -> bytearray:
+        if session not in self._open:
+            self._open[session], self._counts[session] = self._state.hashes(session), 0
+        return self._open[session]
+
+    def _end_sessions(self, *, has_all: bool) -> None:
+        """Write tombstones for events that a rewritten log has no more, and store the hashes."""
+        for session, hashes in self._open.items():
+            if has_all:
+                self._table.add(self._tombstones(session, hashes))
+                del hashes[self._counts[session] * WIDTH :]
+            self._state.put(session, bytes(hashes))
+
+    def _tombstones(self, session: Session, hashes: bytearray) -> Iterable[dict[str, Any]]:
+        for position in range(self._counts[session], len(hashes) // WIDTH):
+            self._deleted += 1
+            yield {
+                "log_key": session[0], "session": session[1], "position": position, "revision": self._revision,
+                "deleted": True,
+            }  # fmt: skip
+
+    def _write_files(self) -> Iterator[dict[str, Any]]:
+        for month, count, data in self._table.files():
+            digest = sha256(data).hexdigest()
+            path = f"events/v={VERSION}/month={month or NO_DATE}/machine={self._machine}/{digest[:32]}.parquet"
+            self._target.write(path, data)
+            yield {
+                "path": path,
+                "table": "events",
+                "rows": count,
+                "bytes": len(data),
+                "sha256": digest,
+                "schema": VERSION,
+            }
+
+    def _write_manifest(self, written: Sequence[dict[str, Any]]) -> str:
+        now = datetime.now(UTC)
+        document = {
+            "schema": MANIFEST, "machine_id": self._machine, "written": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            "sessionlog": __version__, "files": list(written),
+        }  # fmt: skip
+        data = json.dumps(document, indent=1).encode()
+        name = f"{now:%Y-%m-%dT%H-%M-%SZ}-{sha256(data).hexdigest()[:16]}.json"
+        self._target.write(f"{self._folder}/{name}", data)
+        return name
+
+
+def _key(path: str) -> int:
+    return hash_name(valid_text(path), b"log")
+
+
+def _identity(part: LogPart) -> str:
+    """Return the identity of a log as it is: sizes and times of its files."""
+    source = source_of(part.source)
+    paths = (part.path, *source.subagent_logs(part.path), *source.sidecars(part.path), f"{part.path}-wal")
+    found = (files.stat_path(path) for path in paths)
+    return " ".join(f"{one.st_ino}:{one.st_size}:{one.st_mtime_ns}" if one is not None else "-" for one in found)
