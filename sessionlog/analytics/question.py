@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 
+from sessionlog import files
 from sessionlog.analytics.selection import Selection
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False
@@ -133,6 +134,16 @@ def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
     Raises:
         InvalidQuery: A source filter matches no agent.
     """
+    given = path_texts(question.paths)
+    if given is None or not any(map(files.is_url, given)):
+        return _answer(question, fold)
+    from sessionlog.files.remote import opened
+
+    with opened(given) as names:
+        return _answer(replace(question, paths=names), fold)
+
+
+def _answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
     paths, ledger = log_paths(question.paths), None if question.ledger is None else os.fspath(question.ledger)
     if ledger is not None and paths is None and question.prices is None and not question.live:
         env = os.environ if question.env is None else question.env
@@ -152,11 +163,15 @@ def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
 
 def log_paths(paths: Paths) -> list[str] | None:
     """Return those of the given paths that exist; None means all agents' folders."""
-    if paths is None:
-        return None
+    given = path_texts(paths)
+    return None if given is None else [text for text in given if files.exists(text)]
+
+
+def path_texts(paths: Paths) -> list[str] | None:
+    """Return the given paths as texts; None means all agents' folders."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths] if os.fspath(paths) else []
-    return [text for text in (os.fspath(path) for path in paths) if os.path.lexists(text)]
+    return None if paths is None else [os.fspath(path) for path in paths]
 
 
 def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
