@@ -16,6 +16,9 @@ from _weakref import ref
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
 
+from sessionlog.files.urls import VERSIONED as VERSIONED
+from sessionlog.files.urls import is_url as is_url
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -556,12 +559,6 @@ def remove_directory(path: str) -> None:
     import shutil
 
     shutil.rmtree(path, ignore_errors=True)
-
-
-def is_url(path: str) -> bool:
-    """Whether a path is the URL of a remote file or folder, such as `s3://bucket/logs`."""
-    scheme, mark, _ = path.partition("://")
-    return bool(mark) and len(scheme) > 1 and scheme.isascii() and scheme.replace("+", "").isalnum()
 
 
 def stat_path(path: str) -> os.stat_result | None:

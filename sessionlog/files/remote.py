@@ -8,7 +8,6 @@ are asked for one by one. Everything outside this module knows a place by its UR
 from __future__ import annotations
 
 import os
-import re
 import stat as mode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -16,13 +15,12 @@ from datetime import datetime
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
+from weakref import ref
 
 from sessionlog.errors import LogNotReadable, MissingExtra, SessionLogError
-from sessionlog.files import is_url
 from sessionlog.files.remote_errors import Retries, clean, describe
-
-VERSIONED, TIMED = -1, -2
-"""Device numbers of remote objects: known by ETag or version, or by their time of writing alone."""
+from sessionlog.files.remote_reader import Content, Entry, RemoteFile
+from sessionlog.files.urls import TIMED, VERSIONED, is_url, secrets_of, server_of, split_url, without_password
 
 THREADS = 8
 """Requests that wait for a store at once."""
@@ -37,22 +35,6 @@ _PACKAGES = {
 _KEPT = 64 << 20
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-
-
-class Entry(NamedTuple):
-    """The state of a remote object.
-
-    Attributes:
-        size: Its bytes.
-        version: A number made from its ETag or version, or from its time of writing where a store has neither.
-        mtime_ns: When it was written; 0 where that is unknown.
-        is_versioned: The store gave an ETag or a version.
-    """
-
-    size: int
-    version: int
-    mtime_ns: int
-    is_versioned: bool
 
 
 class Folder(NamedTuple):
@@ -103,17 +85,6 @@ def opened(paths: Iterable[str]) -> Iterator[list[str]]:
                 _open.remove(place)
 
 
-def without_password(url: str) -> str:
-    """Return a URL without password, key and parameters: the name of a place everywhere but in its connection."""
-    scheme, _, rest = url.partition("://")
-    server, slash, path = rest.partition("/")
-    user, at, host = server.rpartition("@")
-    if scheme in {"http", "https"}:
-        path = re.split(r"[?#]", path, maxsplit=1)[0]
-    shown = host if ":" in user else f"{user}{at}{host}"
-    return f"{scheme}://{shown}{slash}{path}".rstrip("/")
-
-
 def in_threads(call: Callable[[_T], _R], items: Iterable[_T], threads: int = THREADS) -> Iterator[_R]:
     """Yield what a function returns for each item, in order, while threads wait for the store's next answers.
 
@@ -143,7 +114,8 @@ def place_of(url: str) -> Place | None:
     """Return the open place that a URL is in, or one of the same bucket or server; None if there is none."""
     url = url.rstrip("/")
     return next(
-        (place for place in _open if place.covers(url)), next((p for p in _open if _base(p.url) == _base(url)), None)
+        (place for place in _open if place.covers(url)),
+        next((p for p in _open if server_of(p.url) == server_of(url)), None),
     )
 
 
@@ -169,14 +141,12 @@ def entries(folder: str) -> list[Folder]:
     return [] if place is None else place.entries(folder.rstrip("/"))
 
 
-def open_object(url: str) -> Any:
+def open_object(url: str) -> RemoteFile:
     """Return a remote object as an unbuffered file.
 
     Raises:
         LogNotReadable: There is none, or no place is open that it is in.
     """
-    from sessionlog.files.remote_reader import RemoteFile
-
     place = place_of(url)
     found = None if place is None else place.look(url)
     if place is None or found is None:
@@ -203,13 +173,13 @@ class Place:
         self.url = without_password(url)
         self._retries = Retries()
         self._system, self._root = _connect(url)
-        self._secrets = _secrets(url)
-        self._user = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
+        self._secrets = secrets_of(url)
+        self._user = split_url(url)[1]
         self._turn: Any = nullcontext() if getattr(self._system, "async_impl", False) else Lock()
         self._files: dict[str, Entry | None] = {}
         self._folders: dict[str, dict[str, bool]] = {}
         self._absent: set[str] = set()
-        self._contents: dict[str, Any] = {}
+        self._contents: dict[str, ref[Content]] = {}
         self._heads: dict[str, bytes] = {}
         self._room = _KEPT
         self._lock = Lock()
@@ -238,16 +208,12 @@ class Place:
             known = self._list_one(folder)
         return [Folder(name, f"{folder}/{name}", known[name]) for name in sorted(known, key=os.fsencode)]
 
-    def content(self, url: str, entry: Entry) -> Any:
+    def content(self, url: str, entry: Entry) -> Content:
         """Return what was read of an object: shared by all that have it open."""
-        from sessionlog.files.remote_reader import Content
-
         with self._lock:
             known = self._contents.get(url)
             content = None if known is None else known()
             if content is None:
-                from weakref import ref
-
                 content = Content(self, url, entry)
                 self._contents[url] = ref(content, lambda _: self._contents.pop(url, None))
         return content
@@ -410,27 +376,23 @@ def _connect(url: str) -> tuple[Any, str]:
         needed = f"pip install 'sessionlog[remote]' {package}".rstrip()
         raise MissingExtra(f"reading {shown} needs: {needed}") from error
     try:
-        system, root = url_to_fs(url)
+        address, options = _address(url)
+        system, root = url_to_fs(address, **options)
     except ImportError as error:
         needed = f"pip install {package}" if package else str(error)
         raise MissingExtra(f"reading {shown} needs: {needed}") from error
     except Exception as error:
-        raise LogNotReadable(f"{shown}: {clean(describe(error), _secrets(url))}") from error
+        raise LogNotReadable(f"{shown}: {clean(describe(error), secrets_of(url))}") from error
     return system, str(root)
 
 
-def _secrets(url: str) -> tuple[str, ...]:
-    """The parts of a URL that no message may show."""
-    scheme, _, rest = url.partition("://")
-    user = rest.partition("/")[0].rpartition("@")[0]
-    query = re.split(r"[?#]", rest, maxsplit=1)[1:] if scheme in {"http", "https"} else []
-    parts = [user, *user.split(":")] if ":" in user else []
-    return tuple(sorted({part for part in (*parts, *query) if part}, key=len, reverse=True))
-
-
-def _base(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}"
+def _address(url: str) -> tuple[str, dict[str, str]]:
+    """Return a URL as fsspec expects it, and the options that it does not read from a URL."""
+    scheme, user, _ = split_url(url)
+    if scheme not in {"s3", "s3a"} or ":" not in user:
+        return url, {}
+    key, _, secret = user.partition(":")
+    return without_password(url), {"key": key, "secret": secret}
 
 
 def _entry(info: Any, *, is_alone: bool = False) -> Entry | None:
@@ -439,7 +401,8 @@ def _entry(info: Any, *, is_alone: bool = False) -> Entry | None:
     if size is None:
         return Entry(0, 0, 0, is_versioned=False) if is_alone else None
     mtime_ns = next(filter(None, (_nanoseconds(info.get(name)) for name in _TIMES)), 0)
-    version = next((str(info[name]) for name in _VERSIONS if info.get(name)), "")
+    versions = (info[name] for name in _VERSIONS if info.get(name))
+    version = next((str(_nanoseconds(one) or one).strip('"') for one in versions), "")
     return Entry(int(size), _number(version or str(mtime_ns)), mtime_ns, bool(version))
 
 

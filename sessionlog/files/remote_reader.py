@@ -8,22 +8,49 @@ from __future__ import annotations
 
 import io
 from threading import Lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from sessionlog.files.remote import Entry, Place
+from typing import Any, NamedTuple, Protocol
 
 FIRST = 256 << 10
 BLOCK = 4 << 20
 _MOST_BLOCKS = 4
 
 
+class Entry(NamedTuple):
+    """The state of a remote object.
+
+    Attributes:
+        size: Its bytes.
+        version: A number made from its ETag or version, or from its time of writing where a store has neither.
+        mtime_ns: When it was written; 0 where that is unknown.
+        is_versioned: The store gave an ETag or a version.
+    """
+
+    size: int
+    version: int
+    mtime_ns: int
+    is_versioned: bool
+
+
+class Store(Protocol):
+    """What a place does for those who read its objects."""
+
+    def fetch(self, url: str, start: int, end: int, size: int) -> bytes:
+        """Return the bytes of an object from `start` to `end`."""
+
+    def checked(self, url: str) -> None:
+        """Check that an object is still the one that was listed."""
+
+    def head(self, url: str) -> bytes | None:
+        """Return the first bytes of an object if they are kept."""
+
+    def keep_head(self, url: str, data: bytes) -> None:
+        """Keep the first bytes of an object."""
+
+
 class Content:
     """The blocks of an object that were read last."""
 
-    def __init__(self, place: Place, url: str, entry: Entry) -> None:
+    def __init__(self, place: Store, url: str, entry: Entry) -> None:
         self.url, self.entry = url, entry
         self._place = place
         self._blocks: dict[int, bytes] = {}
@@ -90,10 +117,6 @@ class RemoteFile(io.RawIOBase):
         """Move to another offset."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.content.entry.size}[whence]
         self._position = max(0, base + offset)
-        return self._position
-
-    def tell(self) -> int:
-        """Return the offset."""
         return self._position
 
     def readinto(self, buffer: Any, /) -> int:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 STABLE_AFTER_NS = 2_100_000_000
 """Clocks of file systems tick coarsely, on FAT every two seconds."""
 
-VERSIONED = -1
-"""The device of remote objects that are known by an ETag or a version (`files.remote`)."""
-
 Identity = tuple[int, int, int, int, int, str]
 """(device, inode, size, mtime_ns, ctime_ns, states of the sidecars)."""
 
@@ -42,9 +39,18 @@ def identify(path: str, beside: Iterable[str] = ()) -> Identity | None:
 
 def is_same(old: tuple[object, ...], new: Identity) -> bool:
     """Whether two identities are of the same state; an object with an ETag or a version may have been copied anew."""
-    if new[0] != VERSIONED:
+    if not is_versioned(new[0]):
         return old == new
     return (*old[:3], *old[4:]) == (*new[:3], *new[4:])
+
+
+def is_versioned(device: int) -> bool:
+    """Whether the device of an identity is a store that gives each state of an object an ETag or a version."""
+    if device >= 0:
+        return False
+    from sessionlog.files import VERSIONED
+
+    return device == VERSIONED
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -69,7 +75,7 @@ def _state(path: str) -> str:
     status = _status(path)
     if status is None:
         return "-"
-    mtime_ns = 0 if status.st_dev == VERSIONED else status.st_mtime_ns
+    mtime_ns = 0 if is_versioned(status.st_dev) else status.st_mtime_ns
     return f"{status.st_ino}.{status.st_size}.{mtime_ns}.{status.st_ctime_ns}"
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.hashes import hash_bytes
-from sessionlog.ledger.identity import STABLE_AFTER_NS, VERSIONED, Identity, identify
+from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify, is_versioned
 from sessionlog.ledger.rows import LogRows, to_rows
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import Unpacked, open_unpacked
@@ -94,7 +94,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
     """Scan a log; any error becomes a problem of the result. `folder`: see `to_rows`."""
     source = source or source_of(job.source)
     identity = identify(job.path, source.sidecars(job.path))
-    settled = identity is not None and (identity[0] == VERSIONED or time.time_ns() - identity[3] > STABLE_AFTER_NS)
+    settled = identity is not None and (is_versioned(identity[0]) or time.time_ns() - identity[3] > STABLE_AFTER_NS)
     # Opened before the scan: if the log is replaced meanwhile, the hashes are still those of the file that was there.
     with Ends(job.path if job.again or job.resume is not None else "") as ends, _collector_off():
         head = ends.head(PRINT)
