@@ -671,9 +671,10 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
     if "://" in path and is_url(path):
         from sessionlog.files import remote
 
-        remote_file = remote.open_object(path)
+        remote_file: Any = remote.open_object(path)
         remote_file.exactly = not buffer
-        return io.BufferedReader(remote_file, buffer) if buffer else remote_file
+        file: BinaryIO = io.BufferedReader(remote_file, buffer) if buffer else remote_file
+        return file
     try:
         link = os.lstat(path)
         fd = os.open(path, open_flags(os.O_RDONLY, *_FLAGS))
