@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import Event
+from time import monotonic
 from typing import TypeVar
 
 from sessionlog.errors import SessionLogError
@@ -13,6 +14,9 @@ TRIES = 5
 
 FIRST_WAIT = 0.25
 """Seconds before the second try; each further wait is twice as long."""
+
+LONGEST_SECONDS = 30.0
+"""Seconds after which no further try begins: stores' own clients wait and try again, too."""
 
 _LASTING = (
     SessionLogError, FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError,
@@ -31,12 +35,12 @@ class Retries:
 
     def run(self, call: Callable[[], _T]) -> _T:
         """Return what `call` returns, at the first or a later try; raise its last error."""
-        wait = FIRST_WAIT
+        wait, end = FIRST_WAIT, monotonic() + LONGEST_SECONDS
         for left in range(TRIES - 1, -1, -1):
             try:
                 return call()
             except Exception as error:
-                if not left or is_lasting(error) or self._stopped.wait(wait):
+                if not left or is_lasting(error) or monotonic() > end or self._stopped.wait(wait):
                     raise
                 wait *= 2
         raise AssertionError  # the last try returns or raises
@@ -61,11 +65,11 @@ def describe(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such bucket, folder or object"
     if isinstance(error, EOFError):
-        return f"the answer is cut: {text}, {TRIES} times"
+        return f"the answer is cut, at each try: {text}"
     if isinstance(error, TimeoutError) or "Timeout" in name:
-        return f"no answer in time, {TRIES} times"
+        return "no answer in time, at each try"
     if isinstance(error, ConnectionError) or "Connect" in name or "Connection" in name:
-        return f"the store cannot be reached, or ended the connection, {TRIES} times ({text[:_LONGEST] or name})"
+        return f"the store cannot be reached, or ended the connection, at each try ({text[:_LONGEST] or name})"
     return text[:_LONGEST] or name
 
 

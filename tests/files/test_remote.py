@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -325,6 +327,18 @@ def test_without_fsspec_a_sentence_names_the_packages(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(MissingExtra, match=r"pip install 'sessionlog\[remote\]' s3fs"), opened(["s3://bucket/team"]):
         pass
+
+
+def test_sources_ask_the_seam_about_paths():
+    """Sources and readers ask `files` about paths, which knows URLs, and never the system itself."""
+    asked = re.compile(
+        r"os\.(?:path\.(?:is(?:dir|file)|l?exists|abspath|realpath|normpath)|listdir|walk|scandir|l?stat)\(|[^_]glob\("
+    )
+    local = {"crush.py", "find_places.py", "discover.py", "walk.py", "databases.py", "registry.py", "scrub.py"}
+    root = Path(files.__file__).parents[1]
+    paths = [*(root / "sources").rglob("*.py"), *(root / "reader").rglob("*.py")]
+    found = {path.name for path in paths if asked.search(path.read_text("utf-8"))}
+    assert found <= local
 
 
 def test_local_reports_do_not_load_fsspec(tmp_path):
