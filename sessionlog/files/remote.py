@@ -179,6 +179,7 @@ class Place:
         self._files: dict[str, Entry | None] = {}
         self._folders: dict[str, dict[str, bool]] = {}
         self._absent: set[str] = set()
+        self._failed: dict[str, str] = {}
         self._contents: dict[str, ref[Content]] = {}
         self._heads: dict[str, bytes] = {}
         self._room = _KEPT
@@ -234,7 +235,13 @@ class Place:
                 raise EOFError(f"{len(data)} bytes came where {end - start} were asked for")
             return bytes(data)
 
-        found: bytes = self._request(url, read)
+        if url in self._failed:
+            raise LogNotReadable(self._failed[url])
+        try:
+            found: bytes = self._request(url, read)
+        except LogNotReadable as error:
+            self._failed[url] = str(error)  # whoever opens it next in this command need not wait as long again
+            raise
         return found
 
     def verify(self, url: str) -> None:
