@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 
+from sessionlog import files
 from sessionlog.analytics.selection import Selection
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False
@@ -138,6 +139,16 @@ def answer(question: Question, fold: Callable[[ReadBook], _T], *, needs_logs: st
     Raises:
         InvalidQuery: A source filter matches no agent, or the paths are exports that cannot answer the question.
     """
+    given = path_texts(question.paths)
+    if given is None or not any(map(files.is_url, given)):
+        return _answer(question, fold, needs_logs)
+    from sessionlog.files.remote import opened
+
+    with opened(given) as names:
+        return _answer(replace(question, paths=names), fold, needs_logs)
+
+
+def _answer(question: Question, fold: Callable[[ReadBook], _T], needs_logs: str) -> _T:
     paths, ledger = log_paths(question.paths), None if question.ledger is None else os.fspath(question.ledger)
     if paths:
         from sessionlog.analytics.place import answer_from_places, places_among
@@ -170,11 +181,15 @@ def answer(question: Question, fold: Callable[[ReadBook], _T], *, needs_logs: st
 
 def log_paths(paths: Paths) -> list[str] | None:
     """Return those of the given paths that exist; None means all agents' folders."""
-    if paths is None:
-        return None
+    given = path_texts(paths)
+    return None if given is None else [text for text in given if files.exists(text)]
+
+
+def path_texts(paths: Paths) -> list[str] | None:
+    """Return the given paths as texts; None means all agents' folders."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths] if os.fspath(paths) else []
-    return [text for text in (os.fspath(path) for path in paths) if "://" in text or os.path.lexists(text)]
+    return None if paths is None else [os.fspath(path) for path in paths]
 
 
 def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:

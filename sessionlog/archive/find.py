@@ -86,7 +86,7 @@ def find_entry(target: str, folder: str) -> Entry | None:
     if not os.path.isdir(folder):
         return None
     entries = list(read_manifest(folder).values())
-    path = os.path.abspath(target)
+    path = files.absolute_path(target)
     for entry in entries:
         if entry.path == path:
             return entry
@@ -107,7 +107,7 @@ def _distance(entry: Entry, session_id: str) -> tuple[bool, int, str]:
 
 def _session_of(target: str, entry: Entry) -> str | None:
     """The session that `target` names; None, the log's first one, where it is a path."""
-    return None if os.path.abspath(target) == entry.path else matching(target, entry.sessions)[0]
+    return None if files.absolute_path(target) == entry.path else matching(target, entry.sessions)[0]
 
 
 def _source_of(entry: Entry) -> Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sessionlog import files
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, note, print_json, print_text
 from sessionlog.errors import LogNotReadable
@@ -43,6 +44,9 @@ def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, 
     repairs: dict[str, Repair | str] = {}
     for source, result in found:
         if not result.damaged:
+            continue
+        if files.is_url(result.path):
+            repairs[result.path] = "--repair does not change remote logs"
             continue
         if source not in NATIVE:
             repairs[result.path] = f"--repair does not change logs of {source}" if source else "it cannot be read"

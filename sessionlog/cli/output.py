@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 FOUND, USAGE, UNREADABLE = 1, 2, 3
+_PATHS = ("paths", "target", "pair")  # settings that name logs and folders
 _PIECE = 1 << 20
 
 
@@ -51,6 +52,10 @@ def run_command(command: Callable[..., None], /, *args: Any, **settings: Any) ->
     from contextvars import copy_context
 
     try:
+        if any("://" in str(settings.get(name)) for name in _PATHS):
+            from sessionlog.cli.remote_paths import with_places
+
+            command = with_places(command, _PATHS)
         copy_context().run(command, *args, **settings)  # context variables that a command sets end with it
     except BrokenPipeError:  # the reader has closed the pipe
         return 0

@@ -118,6 +118,8 @@ def _factor(speed: str | None) -> float | None:
 @contextmanager
 def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[Log, str | None]]:
     """Yield the log and the session's id in it, None for its only one; with `follow` the log need not exist yet."""
+    if follow and files.is_url(target):
+        fail("--follow works on logs of this machine; a remote log is read as it is now")
     if follow and target.endswith(".jsonl") and files.stat_path(target) is None:
         yield Log(source=load_source("native"), path=target), None
         return

@@ -162,11 +162,9 @@ def report_context(
         fail(f"choose only one of --ledger and {'--no-ledger' if no_ledger else 'PATH, which is scanned by itself'}")
     settings = settings or read_settings()
     for path in paths or ():
-        if "://" in path:  # what is wrong with a URL shows when it is opened
-            continue
         if files.stat_path(path) is None:
             fail(f"{path}: no such file or folder", UNREADABLE)
-        if not os.path.isdir(path):
+        if not files.is_directory(path):
             _check_log(path, any_file=any_file)
     return ReportContext(
         settings=settings,
@@ -175,7 +173,7 @@ def report_context(
         now=present(now),
         home=os.path.expanduser("~"),
         env={**os.environ, "SESSIONLOG_DIR": settings.session_dir},
-        ledger=None if no_ledger or paths else ledger or settings.ledger_path,
+        ledger=None if no_ledger or (paths and not any(map(files.is_url, paths))) else ledger or settings.ledger_path,
         live=live,
         jobs=jobs,
     )
@@ -412,7 +410,7 @@ def nothing_found(context: ReportContext, *, narrowed: bool, unrecognised: int =
 def _knows_logs(context: ReportContext) -> bool:
     """Whether an up-to-date ledger has any log that still exists: then no search is needed."""
     has_logs = "SELECT 1 FROM files WHERE NOT missing LIMIT 1"
-    return context.ledger is not None and bool(
+    return (context.ledger is not None and context.paths is None) and bool(
         ask_current(context.ledger, context.env, lambda book: book.query(has_logs, {}))
     )
 

@@ -13,10 +13,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import Problem
 from sessionlog.events.times import parse_time
 from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 
@@ -87,29 +86,21 @@ _GLOB = re.compile(r"([*?[])")
 
 
 def is_place(path: str) -> bool:
-    """Whether a path or URL has the manifests of exports.
-
-    Raises:
-        MissingExtra: A URL needs the extra `remote`, or the package of its protocol.
-        LogNotReadable: A URL cannot be reached.
-    """
-    if "://" not in path:
-        return any(name.startswith("v=") for name in files.list_names(os.path.join(path, "manifest")))
-    return _RemoteFolder(path).has_manifests()
+    """Whether a folder, or the URL of an open remote place, has the manifests of exports."""
+    return any(name.startswith("v=") for name in files.list_names(os.path.join(path, "manifest")))
 
 
 def open_place(path: str, now_ns: int) -> Place:
     """List a place's files, with one listing.
 
     Args:
-        path: A folder or URL.
+        path: A folder, or the URL of an open remote place.
         now_ns: The present, which manifests should not be after.
 
     Raises:
-        MissingExtra: As for `is_place`.
-        LogNotReadable: The place cannot be listed.
+        LogNotReadable: No remote place is open that the URL is in.
     """
-    folder: _Folder = _RemoteFolder(path) if "://" in path else _LocalFolder(path)
+    folder: _Folder = _RemoteFolder(path) if files.is_url(path) else _LocalFolder(path)
     sizes = folder.sizes()
     place = Place([], {}, [], [], folder.system)
     for machine, names in _manifests(folder, sizes, place.problems).items():
@@ -235,37 +226,16 @@ class _LocalFolder:
 
 
 class _RemoteFolder:
-    """A folder of a file system that fsspec knows, such as `s3://bucket/team`."""
+    """An open remote place (`files.remote.opened`), which has been listed already."""
 
     def __init__(self, url: str) -> None:
-        try:
-            from fsspec.core import url_to_fs
-        except ImportError as error:
-            raise MissingExtra("reading a URL needs: pip install 'sessionlog[remote]'") from error
-        parts = urlsplit(url)
-        self.place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
-        try:
-            self.system, root = url_to_fs(url)
-        except ImportError as error:  # the text names the package, such as s3fs
-            raise MissingExtra(f"{self.place}: {error}") from error
-        except Exception as error:  # each file system has errors of its own, which share no base class
-            raise LogNotReadable(f"{self.place}: {files.reason_of(error)}") from error
-        self._root = root.rstrip("/")
+        from sessionlog.files.remote import connection_of
 
-    def has_manifests(self) -> bool:
-        """Whether there is a folder of manifests."""
-        try:
-            return bool(self.system.isdir(f"{self._root}/manifest"))
-        except Exception as error:  # as above
-            raise LogNotReadable(f"{self.place}: {files.reason_of(error)}") from error
+        self.place = url.rstrip("/")
+        self.system, self._root, self._sizes = connection_of(self.place)
 
     def sizes(self) -> dict[str, int]:
-        try:
-            self.system.invalidate_cache()
-            found = self.system.find(self._root, detail=True)
-        except Exception as error:  # as above
-            raise LogNotReadable(f"{self.place}: {files.reason_of(error)}") from error
-        return {name[len(self._root) + 1 :]: int(file["size"] or 0) for name, file in found.items()}
+        return self._sizes
 
     def read(self, name: str) -> bytes:
         data: bytes = self.system.cat_file(f"{self._root}/{name}")

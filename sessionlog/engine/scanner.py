@@ -43,13 +43,32 @@ def scanner(executor: Executor | None = None, jobs: int | None = None) -> Scanne
 
     Args:
         executor: Any executor of `concurrent.futures`; its workers must have this package.
-        jobs: Processes of this machine; by default as many as it has cores if that pays, 1 is this process alone.
+        jobs: Processes of this machine; by default as many as it has cores if that pays, 1 is this process alone. For
+            remote logs, threads; by default eight.
     """
+    return lambda work, sources, prices: _by_place(work, sources, prices, executor, jobs)
+
+
+def _by_place(
+    work: Sequence[Job],
+    sources: Mapping[str, Source],
+    prices: PriceBook,
+    executor: Executor | None,
+    jobs: int | None,
+) -> Iterator[Scanned]:
+    """Scan logs of this machine with processes, and remote ones with threads, which wait for the store."""
+    remote = [job for job in work if files.is_url(job.path)]
+    local = [job for job in work if not files.is_url(job.path)] if remote else work
     if executor is not None:
-        return lambda work, sources, prices: _spread(executor, work, sources, prices, workers=4)
-    if jobs == 1:
-        return scan_here
-    return lambda work, sources, prices: _with_processes(work, sources, prices, jobs)
+        yield from _spread(executor, local, sources, prices, workers=4)
+    elif jobs == 1:
+        yield from scan_here(local, sources, prices)
+    else:
+        yield from _with_processes(local, sources, prices, jobs)
+    if remote:
+        from sessionlog.files.remote import THREADS, in_threads
+
+        yield from in_threads(lambda job: scan_job(job, prices, sources.get(job.source)), remote, jobs or THREADS)
 
 
 def _with_processes(

@@ -16,10 +16,15 @@ from _weakref import ref
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
 
+from sessionlog.files.urls import VERSIONED as VERSIONED
+from sessionlog.files.urls import is_url as is_url
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO
+
+    from sessionlog.files.remote import Folder
 
 fcntl: Any
 try:
@@ -539,10 +544,14 @@ def reopen_temporary(path: str) -> BinaryIO:
 
 
 def copy_file(path: str, copy: str) -> None:
-    """Copy a file's bytes into a new file."""
+    """Copy a file's bytes, of this machine or of a store, into a new file."""
     import shutil
 
-    shutil.copyfile(path, copy)
+    if not is_url(path):
+        shutil.copyfile(path, copy)
+        return
+    with open_log(path) as file, open(copy, "xb") as out:
+        shutil.copyfileobj(file, out, BUFFER)
 
 
 def remove_directory(path: str) -> None:
@@ -554,6 +563,10 @@ def remove_directory(path: str) -> None:
 
 def stat_path(path: str) -> os.stat_result | None:
     """Return the status of the file a path names, None when there is none."""
+    if "://" in path and is_url(path):
+        from sessionlog.files import remote
+
+        return remote.stat(path)
     with suppress(OSError, ValueError):
         return os.stat(path)
     return None
@@ -571,16 +584,75 @@ def is_directory(path: str) -> bool:
     return status is not None and stat.S_ISDIR(status.st_mode)
 
 
+def is_file(path: str) -> bool:
+    """Whether a path names a regular file."""
+    status = stat_path(path)
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
+def exists(path: str) -> bool:
+    """Whether there is anything at a path, even a link that leads nowhere."""
+    return stat_path(path) is not None if is_url(path) else os.path.lexists(path)
+
+
 def list_names(folder: str) -> list[str]:
     """Return the names in a folder, none if it cannot be read."""
     with suppress(OSError):
-        return os.listdir(folder)
+        return [entry.name for entry in scan_folder(folder)] if is_url(folder) else os.listdir(folder)
     return []
+
+
+def scan_folder(folder: str) -> Iterable[os.DirEntry[str] | Folder]:
+    """Return the entries of a folder.
+
+    Raises:
+        OSError: It cannot be listed.
+    """
+    if is_url(folder):
+        from sessionlog.files import remote
+
+        return remote.entries(folder)
+    return os.scandir(folder)
+
+
+def walk_folder(folder: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each folder below a folder, and itself, with the names of its files, all sorted; links are not followed."""
+    if not is_url(folder):
+        for place, folders, names in os.walk(folder):
+            folders.sort()
+            yield place, sorted(names)
+        return
+    found = list(scan_folder(folder))
+    yield folder, [entry.name for entry in found if not entry.is_dir()]
+    for entry in found:
+        if entry.is_dir():
+            yield from walk_folder(entry.path)
+
+
+def find_paths(folder: str, *patterns: str) -> list[str]:
+    """Return the paths below a folder whose names match, level by level, sorted; `*` finds no hidden names."""
+    from glob import escape, glob
+
+    if not is_url(folder):
+        return sorted(glob(os.path.join(escape(folder), *patterns)))
+    from fnmatch import fnmatchcase
+
+    found = [folder]
+    for pattern in patterns:
+        found = [
+            f"{place}/{name}"
+            for place in found
+            for name in list_names(place)
+            if fnmatchcase(name, pattern) and (pattern.startswith(".") or not name.startswith("."))
+        ]
+    return sorted(found)
 
 
 def stat_open(file: BinaryIO) -> os.stat_result:
     """Return the status of an open file."""
-    return os.fstat(file.fileno())
+    name = getattr(file, "name", "")
+    status = stat_path(name) if isinstance(name, str) and is_url(name) else None
+    return os.fstat(file.fileno()) if status is None else status
 
 
 def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
@@ -596,6 +668,13 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
     """
     from sessionlog.errors import LogNotReadable
 
+    if "://" in path and is_url(path):
+        from sessionlog.files import remote
+
+        remote_file: Any = remote.open_object(path)
+        remote_file.exactly = not buffer
+        file: BinaryIO = io.BufferedReader(remote_file, buffer) if buffer else remote_file
+        return file
     try:
         link = os.lstat(path)
         fd = os.open(path, open_flags(os.O_RDONLY, *_FLAGS))
@@ -648,5 +727,11 @@ def read_small(path: str, limit: int = 1 << 20) -> bytes | None:
         return file.read(limit)
 
 
-real_path = os.path.realpath
-"""Return the absolute path with links resolved."""
+def real_path(path: str) -> str:
+    """Return the absolute path with links resolved; a URL as it is."""
+    return path if is_url(path) else os.path.realpath(path)
+
+
+def absolute_path(path: str) -> str:
+    """Return the absolute path; a URL as it is."""
+    return path if is_url(path) else os.path.abspath(path)

@@ -1,8 +1,8 @@
 """Ask: run a query on the right ledger, which is up to date or notes that it is not.
 
 Without paths that is the ledger's file, brought up to date first. Paths are scanned into a ledger in memory, which
-holds nothing else. If the file cannot be used, all logs are scanned into memory instead: a broken ledger costs no
-report.
+holds nothing else; where one of them is remote, into a file of their own, so that only new objects are fetched. If the
+file cannot be used, all logs are scanned into memory instead: a broken ledger costs no report.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from sessionlog import files
 from sessionlog.errors import LedgerUnusable, Problem, SessionLogError
+from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.freshness import RecordingEnv, Snapshot, changed_logs
 from sessionlog.ledger.identity import path_of
@@ -43,8 +45,9 @@ class Where(Struct, frozen=True, kw_only=True):
     """Which logs a query is about, and where their records are.
 
     Attributes:
-        paths: Files and folders; None for all places where logs may be.
-        ledger: The ledger's file; None for a ledger in memory.
+        paths: Files and folders; None for all places where logs may be. Remote ones have to be open (`files.remote`).
+        ledger: The ledger's file; None for a ledger in memory. Paths of this machine are read into memory anyway, and
+            remote ones have a ledger of their own beside this one.
         env: The environment, which gives the folders of agents; the process's when None.
         live: Leave out logs that no longer exist.
         scanner: The function that scans jobs.
@@ -62,18 +65,21 @@ class Where(Struct, frozen=True, kw_only=True):
 def ask(where: Where, prices: PriceBook, question: Callable[[Book], _T]) -> _T:
     """Return what `question` returns for the ledger of `where`; the ledger's `notes` name what went wrong."""
     note = ""
-    if where.ledger is not None and where.paths is None:
+    ledger = where.ledger
+    if ledger is not None and where.paths is not None:
+        ledger = ledger_of_paths(ledger, where.paths) if any(map(files.is_url, where.paths)) else None
+    if ledger is not None:
         try:
-            return _ask_ledger(where, where.ledger, prices, question)
+            return _ask_ledger(where, ledger, prices, question)
         except LedgerUnusable as error:
             note = f"the ledger is not used: {error}"
         except sqlite3.DatabaseError as error:
-            note = f"the ledger is damaged: {where.ledger}: {error}; `sessionlog ledger verify` shows more"
+            note = f"the ledger is damaged: {ledger}: {error}; `sessionlog ledger verify` shows more"
         except SessionLogError:
             raise
         except Exception as error:  # noqa: BLE001 - a damaged row can raise anything; a bug of ours raises again below
             kind = type(error).__name__
-            note = f"the ledger is not used: {where.ledger}: {kind}: {error}; `sessionlog ledger verify` shows more"
+            note = f"the ledger is not used: {ledger}: {kind}: {error}; `sessionlog ledger verify` shows more"
     book = load_book(where.paths, prices, env=where.env, scanner=where.scanner, progress=where.progress)
     book.notes += [note] if note else []
     try:
@@ -113,7 +119,7 @@ def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[
     usual = prices.instead_of or prices
     book = open_ledger(path, usual)
     try:
-        refresh(book, where.env, scanner=where.scanner, progress=where.progress)
+        refresh(book, where.env, paths=where.paths, scanner=where.scanner, progress=where.progress)
         others = book.missing(GONE, ELSEWHERE, UNREADABLE) if where.live else []
         if others or prices is not usual:
             kept, book = book, book.copy()
@@ -130,11 +136,12 @@ def refresh(
     book: Book,
     env: Mapping[str, str] | None = None,
     *,
+    paths: Sequence[str] | None = None,
     scanner: Scanner = scan_here,
     progress: Progress | None = None,
     trusting: bool = True,
 ) -> Synced | None:
-    """Bring a ledger up to date with all logs of this machine; return None if nothing was done.
+    """Bring a ledger up to date with all logs of this machine, or under paths; return None if nothing was done.
 
     While another process writes to the ledger, only a note is added. With `trusting` logs are listed only if a folder
     or variable has changed since the last sync (see `freshness`).
@@ -144,13 +151,15 @@ def refresh(
     """
     env = os.environ if env is None else env
     changed = None
-    if trusting and book.meta("prices") == book.prices.fingerprint:
+    if trusting and paths is None and book.meta("prices") == book.prices.fingerprint:
         changed = changed_logs(book.connection, env, most=_FEW)
     if changed == []:
         return None
     try:
         if changed is not None:
             return _read_again(book, changed, scanner, progress)
+        if paths is not None:
+            return _read_paths(book, paths, env, scanner, progress)
         return _read_all(book, env, scanner, progress)
     except LedgerBusy:
         pass
@@ -215,6 +224,30 @@ def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Pr
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+    return synced
+
+
+def ledger_of_paths(ledger: str, paths: Sequence[str]) -> str:
+    """Return the file, beside the usual ledger, with the records of the logs under remote paths."""
+    names = sorted(files.absolute_path(path) for path in paths)
+    name = blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return os.path.join(os.path.dirname(os.path.abspath(ledger)), "remote", f"{name}.sqlite")
+
+
+def _read_paths(
+    book: Book, paths: Sequence[str], env: Mapping[str, str], scanner: Scanner, progress: Progress | None
+) -> Synced:
+    """Read the logs under paths that have changed; files without a known agent are remembered, too."""
+    from sessionlog.ledger.recall import Recalled
+    from sessionlog.sources.discover import find_logs
+
+    with without_waiting(book.connection):
+        book.reprice(book.prices)
+    recalled = Recalled(book)
+    found = recalled.noted(find_logs(paths, env, recall=recalled.source_of))
+    synced = sync(book, found, scanner=scanner, progress=progress, places=paths)
+    with suppress(LedgerBusy), without_waiting(book.connection):
+        recalled.write(paths)
     return synced
 
 

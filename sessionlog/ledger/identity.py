@@ -37,8 +37,28 @@ def identify(path: str, beside: Iterable[str] = ()) -> Identity | None:
     return status.st_dev, status.st_ino, size, mtime_ns, status.st_ctime_ns, state
 
 
+def is_same(old: tuple[object, ...], new: Identity) -> bool:
+    """Whether two identities are of the same state; an object with an ETag or a version may have been copied anew."""
+    if not is_versioned(new[0]):
+        return old == new
+    return (*old[:3], *old[4:]) == (*new[:3], *new[4:])
+
+
+def is_versioned(device: int) -> bool:
+    """Whether the device of an identity is a store that gives each state of an object an ETag or a version."""
+    if device >= 0:
+        return False
+    from sessionlog.files import VERSIONED
+
+    return device == VERSIONED
+
+
 def _status(path: str) -> os.stat_result | None:
     """As `files.stat_path`, without the 1 ms that importing `files` would add to the shortest report."""
+    if "://" in path:
+        from sessionlog import files
+
+        return files.stat_path(path)
     try:
         return os.stat(path)
     except (OSError, ValueError):
@@ -53,7 +73,10 @@ def _sidecar_states(path: str, beside: Iterable[str]) -> str:
 
 def _state(path: str) -> str:
     status = _status(path)
-    return "-" if status is None else f"{status.st_ino}.{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}"
+    if status is None:
+        return "-"
+    mtime_ns = 0 if is_versioned(status.st_dev) else status.st_mtime_ns
+    return f"{status.st_ino}.{status.st_size}.{mtime_ns}.{status.st_ctime_ns}"
 
 
 def are_sidecars_unchanged(states: str) -> bool:
@@ -68,8 +91,9 @@ def are_sidecars_unchanged(states: str) -> bool:
 def _folder(path: str) -> tuple[int, int, str]:
     """Return total size and latest mtime of a folder's files, and a text that changes with any of them."""
     size = newest = count = mixed = 0
-    for folder, folders, names in os.walk(path):
-        folders.sort()
+    from sessionlog import files
+
+    for folder, names in files.walk_folder(path):
         for name in names:
             status = _status(os.path.join(folder, name))
             if status is not None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.hashes import hash_bytes
-from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify
+from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify, is_versioned
 from sessionlog.ledger.rows import LogRows, to_rows
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import Unpacked, open_unpacked
@@ -38,6 +38,7 @@ GROWS_NS = 86_400 * 10**9
 
 _SUMMED_WHOLE = 16 << 20
 _BLOCKS = 64
+_REMOTE_WHOLE, _REMOTE_BLOCKS = 256 << 10, 16  # each block that is not in memory is a request
 _PACKED = (".gz", ".zst")
 _FAILED = "source_failed"
 
@@ -93,7 +94,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
     """Scan a log; any error becomes a problem of the result. `folder`: see `to_rows`."""
     source = source or source_of(job.source)
     identity = identify(job.path, source.sidecars(job.path))
-    settled = identity is not None and time.time_ns() - identity[3] > STABLE_AFTER_NS
+    settled = identity is not None and (is_versioned(identity[0]) or time.time_ns() - identity[3] > STABLE_AFTER_NS)
     # Opened before the scan: if the log is replaced meanwhile, the hashes are still those of the file that was there.
     with Ends(job.path if job.again or job.resume is not None else "") as ends, collector_off():
         head = ends.head(PRINT)
@@ -166,6 +167,9 @@ class Ends:
         """Open a log; of one that cannot be opened all hashes are empty."""
         self._file: BinaryIO | Unpacked | None = None
         self._is_packed = path.endswith(_PACKED)
+        self._whole, self._blocks = _SUMMED_WHOLE, _BLOCKS
+        if files.is_url(path):
+            self._whole, self._blocks = _REMOTE_WHOLE, _REMOTE_BLOCKS
         self._summed = 0, 0  # (offset, checksum of the bytes before it)
         try:
             if self._is_packed:
@@ -201,6 +205,8 @@ class Ends:
     def prefix(self, offset: int) -> str:
         """Return a checksum of the bytes before an offset: of all up to 16 MiB, else of 64 blocks spread over them.
 
+        Of a remote object, of all up to 256 KiB, else of 16 blocks: each is a request.
+
         Empty for a log that is packed, unreadable, or so small that reading it again is faster. A CRC is five times as
         fast as a hash and finds accidental changes; an attacker who can change the log could change the ledger, too.
         """
@@ -208,14 +214,15 @@ class Ends:
             return ""
         begun, checksum = self._summed if self._summed[0] <= offset else (0, 0)
         pieces = [(start, min(files.BUFFER, offset - start)) for start in range(begun, offset, files.BUFFER)]
-        if offset > _SUMMED_WHOLE:
-            checksum, pieces = 0, [((offset - PRINT) * number // (_BLOCKS - 1), PRINT) for number in range(_BLOCKS)]
+        if offset > self._whole:
+            last = self._blocks - 1
+            checksum, pieces = 0, [((offset - PRINT) * number // last, PRINT) for number in range(self._blocks)]
         for start, count in pieces:
             piece = self._read(start, count)
             if piece is None or len(piece) < count:
                 return ""
             checksum = crc32(piece, checksum)
-        if offset <= _SUMMED_WHOLE:
+        if offset <= self._whole:
             self._summed = offset, checksum  # what was appended only adds to it
         return f"{offset}:{checksum:08x}"
 

@@ -22,7 +22,7 @@ from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.checksums import write_checksums
-from sessionlog.ledger.identity import Identity, identify, path_of, stored_path
+from sessionlog.ledger.identity import Identity, identify, is_same, path_of, stored_path
 from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
@@ -243,7 +243,7 @@ def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
         row[_AT["settled"]]
         and row[_AT["parser"]] == parser
         and row[_AT["missing"]] != UNREADABLE
-        and row[_AT["device"] : _AT["beside"] + 1] == identity
+        and is_same(row[_AT["device"] : _AT["beside"] + 1], identity)
     )
 
 

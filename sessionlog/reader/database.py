@@ -41,6 +41,8 @@ def open_database(path: str, *, wait_seconds: float = WAIT_SECONDS) -> sqlite3.C
     real = files.real_path(path)  # the write-ahead log lies beside the file that a link leads to
     log, memory = (files.stat_path(f"{real}{suffix}") for suffix in ("-wal", "-shm"))
     try:
+        if files.is_url(path):
+            return _connect_copy(path, wait_seconds, mode="immutable=1" if logged and log is None else _PLAIN)
         if log is not None and (log.st_size or memory is not None):
             return _connect_logged(real, wait_seconds)
         return _connect(real, "immutable=1" if logged else _PLAIN, wait_seconds)
@@ -77,16 +79,16 @@ def _connect(path: str, mode: str, wait_seconds: float) -> sqlite3.Connection:
     return connection
 
 
-def _connect_copy(path: str, wait_seconds: float) -> sqlite3.Connection:
-    """Open a copy, in files that are already unlinked, of a database whose log was left without shared memory."""
+def _connect_copy(path: str, wait_seconds: float, *, mode: str = _PLAIN) -> sqlite3.Connection:
+    """Open a copy, in files that are already unlinked, of a remote database or of one left without shared memory."""
     status = files.stat_path(path)
     if status is not None and status.st_size > LARGEST_COPY:
-        raise LogNotReadable(f"{path}: its writer is gone, and {status.st_size} bytes are too many for a private copy")
+        raise LogNotReadable(f"{path}: it takes a private copy, and {status.st_size} bytes are too many for one")
     folder = files.temporary_directory("sessionlog-database-")
     try:
         copy = os.path.join(folder, "copy")
-        for suffix in ("", "-wal"):
+        for suffix in ("", "-wal") if files.exists(f"{path}-wal") else ("",):
             files.copy_file(f"{path}{suffix}", f"{copy}{suffix}")
-        return _connect(copy, _PLAIN, wait_seconds)
+        return _connect(copy, mode, wait_seconds)
     finally:
         files.remove_directory(folder)

@@ -50,8 +50,13 @@ def read_events(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> It
 
 
 def is_young(path: str) -> bool:
-    """Whether a writer may still be in the middle of the last line: the file changed less than 2 s ago."""
+    """Whether a writer may still be in the middle of the last line: the file changed less than 2 s ago.
+
+    Each version of an object in a bucket is complete.
+    """
     status = files.stat_path(path)
+    if status is not None and status.st_dev == files.VERSIONED:
+        return False
     return status is not None and abs(time.time_ns() - status.st_mtime_ns) < YOUNG_NS
 
 

@@ -8,7 +8,11 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 
 from sessionlog.errors import Problem
-from sessionlog.files import reason_of
+from sessionlog.files import is_directory, is_url, reason_of, scan_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.files.remote import Folder
 
 LOG_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 
@@ -31,13 +35,15 @@ def walk_files(
     """
     seen: set[int] = set()
     for path in paths:
-        if os.path.isdir(path):
+        if is_directory(path):
             yield from _walk(path, wanted, is_log, seen)
         elif _first_time(path, seen):
             yield path
 
 
 def _first_time(path: str, seen: set[int]) -> bool:
+    if is_url(path):
+        return True  # a store has neither links nor loops
     try:
         status = os.stat(path)
         link = os.lstat(path)
@@ -76,9 +82,9 @@ def _walk(
             yield entry.path
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str] | Problem]:
+def _entries(folder: str) -> Iterator[os.DirEntry[str] | Folder | Problem]:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+        entries = sorted(scan_folder(folder), key=lambda entry: os.fsencode(entry.name))
     except OSError as error:
         yield _unreadable(folder, error)
         return

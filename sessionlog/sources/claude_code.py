@@ -43,7 +43,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from glob import escape, glob
 from typing import Any
 
 import msgspec
@@ -666,12 +665,12 @@ def _is_part(path: str) -> bool:
 
 def _subagent_logs(path: str) -> list[str]:
     """The logs of a session's sub-agents: below its own folder, and in old versions beside it, by their rows."""
-    directory, session = os.path.split(os.path.abspath(path))[0], stem_of(path)
+    directory, session = os.path.dirname(files.absolute_path(path)), stem_of(path)
     if _is_part(path):
         return []
     own = os.path.join(directory, session)
-    found = walk_files([own], _is_transcript) if os.path.isdir(own) else ()
-    beside = sorted(glob(os.path.join(escape(directory), "agent-*.jsonl")))
+    found = walk_files([own], _is_transcript) if files.is_directory(own) else ()
+    beside = files.find_paths(directory, "agent-*.jsonl")
     return [log for log in (*found, *beside) if isinstance(log, str) and _is_log(log) and _parent_of(log) == session]
 
 

@@ -22,11 +22,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from glob import escape, glob
 from typing import Any
 
 from msgspec import Struct
 
+from sessionlog import files
 from sessionlog.sources.kit import (
     SUB_AGENT,
     At,
@@ -176,7 +176,7 @@ def _finish(state: State) -> Steps:
 
 def _subagent_logs(path: str) -> list[str]:
     """The documents of a session's sub-agents."""
-    return sorted(glob(os.path.join(escape(folder_of(path)), "agent_*.messages.json")))
+    return files.find_paths(folder_of(path), "agent_*.messages.json")
 
 
 def _recognises(path: str, head: bytes) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, groupby, islice
 
 from sessionlog import files
 from sessionlog.errors import LogLocked, LogNotReadable, MissingExtra, Problem
@@ -25,7 +25,11 @@ _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")
 _OURS = re.compile(
     rb'^(?:\xef\xbb\xbf)?\s*\{\s*"session_id"\s*:\s*"[^"\\]*"\s*,\s*"seq"\s*:\s*\d', re.MULTILINE | re.IGNORECASE
 )
+_BATCH = 1000
 _Key = str | int
+
+Recall = Callable[[str], str | None]
+"""path → the id of its source, "" for no log, if it is unchanged since that was found out; else None."""
 
 
 def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
@@ -40,10 +44,13 @@ def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
                 yield Problem(path=place, kind="unreadable", detail=missing)
 
 
-def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None = None) -> Iterator[Log | Problem]:
+def find_logs(
+    paths: Iterable[str], env: Env, sources: Sequence[Source] | None = None, recall: Recall = lambda _: None
+) -> Iterator[Log | Problem]:
     """Yield the logs under files and folders, every file once; a file given by name always has a source.
 
-    Problems of kind `unknown_format` and severity `info` name files in folders that no source recognises.
+    Problems of kind `unknown_format` and severity `info` name files in folders that no source recognises. What `recall`
+    knows is not opened.
     """
     sources = sources or all_sources()
     chosen = {source.id for source in sources}
@@ -51,8 +58,8 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
     folder_log = cache(recognise_folder)
     names: set[str] = set()  # where `x.jsonl` exists, `x.jsonl.gz` is a packed copy of it
     for path in paths:
-        if not os.path.isdir(path):
-            log = recognise(path)
+        if not files.is_directory(path):
+            log = _recalled(path, recall) or recognise(path)
             if isinstance(log, Problem) and log.kind == "unreadable":
                 yield log
                 continue
@@ -61,20 +68,64 @@ def find_logs(paths: Iterable[str], env: Env, sources: Sequence[Source] | None =
                 yield from _once(found, [path], seen)
             continue
         for source in sources:
-            if source.id not in NATIVE:
+            if source.id not in NATIVE and not files.is_url(path):
                 for place in _within(path, source.locate(env)):
                     yield from _once(source, source.list_logs(place), seen)
-        for item in walk_files([path], lambda name: _CANDIDATE.search(name) is not None):
+        walked = walk_files([path], lambda name: _CANDIDATE.search(name) is not None)
+        for item in _identified(walked, recall, folder_log, seen, names):
             if isinstance(item, Problem):
                 yield item
-            elif _key(item) not in seen and _first(item, names):
-                log = recognise(item)
-                if isinstance(log, Problem) and item.endswith(".json"):
-                    log = folder_log(os.path.dirname(item)) or log
-                if isinstance(log, Problem):
-                    yield log
-                elif log.source.id in chosen:
-                    yield from _once(log.source, [log.path], seen)
+            elif item.source.id in chosen:
+                yield from _once(item.source, [item.path], seen)
+
+
+def _identified(
+    found: Iterable[str | Problem],
+    recall: Recall,
+    folder_log: Callable[[str], Log | None],
+    seen: set[_Key],
+    names: set[str],
+) -> Iterator[Log | Problem]:
+    """Yield each file as a log or a problem; those that are not recalled are opened, remote ones in threads."""
+
+    def recalled(path: str) -> Log | Problem | None:
+        in_folder = _recalled(os.path.dirname(path), recall) if path.endswith(".json") else None
+        return in_folder if isinstance(in_folder, Log) else _recalled(path, recall)
+
+    def opened(path: str) -> Log | Problem:
+        log = recognise(path)
+        if isinstance(log, Problem) and path.endswith(".json"):
+            return folder_log(os.path.dirname(path)) or log
+        return log
+
+    for batch in _batches(found):
+        new = [one for one in batch if isinstance(one, Problem) or (_key(one) not in seen and _first(one, names))]
+        known = {one: log for one in new if isinstance(one, str) and (log := recalled(one)) is not None}
+        unknown = [one for one in new if isinstance(one, str) and one not in known]
+        if unknown and files.is_url(unknown[0]):
+            from sessionlog.files.remote import in_threads
+
+            answers = in_threads(opened, unknown)
+        else:
+            answers = map(opened, unknown)
+        for one in new:
+            yield one if isinstance(one, Problem) else known[one] if one in known else next(answers)
+
+
+def _batches(found: Iterable[str | Problem]) -> Iterator[list[str | Problem]]:
+    """Yield local files one by one, remote ones many at once: waiting for each answer would take long."""
+    for remote, items in groupby(found, lambda one: isinstance(one, str) and files.is_url(one)):
+        while batch := list(islice(items, _BATCH if remote else 1)):
+            yield batch
+
+
+def _recalled(path: str, recall: Recall) -> Log | Problem | None:
+    """The log or unknown file that `recall` knows; None for one that has to be opened."""
+    known = recall(path)
+    source = next((source for source in all_sources() if source.id == known), None) if known else None
+    if source is not None:
+        return Log(source=source, path=path)
+    return _unknown(path) if known == "" else None
 
 
 def recognise(path: str) -> Log | Problem:
@@ -126,6 +177,8 @@ def _knows(source: Source, path: str, head: bytes) -> bool:
 
 def _missing(place: str) -> str | None:
     """Return why a place cannot be listed; "" if it does not exist, None if it can."""
+    if files.is_url(place):
+        return None if files.exists(place) else ""
     try:
         os.stat(place)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -140,7 +193,7 @@ def _unknown(path: str) -> Problem:
 
 
 def _first(path: str, names: set[str]) -> bool:
-    name = _PACKED.sub("", os.path.abspath(path))
+    name = _PACKED.sub("", files.absolute_path(path))
     if name in names:
         return False
     names.add(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -24,7 +23,7 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
         LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
         AmbiguousSession: Several sessions match.
     """
-    is_folder = os.path.isdir(target)
+    is_folder = files.is_directory(target)
     folder = recognise_folder(target) if is_folder else None
     if folder is not None:
         return folder, None
@@ -111,11 +110,11 @@ def resolve_session(target: str, directory: str | None) -> str:
         LogNotReadable: Nothing matches, or the path is a folder.
         AmbiguousSession: Several sessions match (an id that matches whole wins), or several files have that id.
     """
-    if os.path.isdir(target):
+    if files.is_directory(target):
         raise LogNotReadable(f"{target} is a folder; name one session of it{_some(target)}")
     if files.stat_path(target) is not None:
         return target
-    if directory is None or not os.path.isdir(directory):
+    if directory is None or not files.is_directory(directory):
         raise LogNotReadable(f"{target}: no such file, and no session folder at {directory}")
     found: dict[str, list[str]] = {}
     for path in list_logs(directory):

@@ -41,12 +41,13 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from glob import escape, glob
+from glob import escape
 from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
 
+from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.damaged import LineProblem, find_objects, without_surrogates
 from sessionlog.reader.rows import Rows
@@ -402,14 +403,14 @@ def _project(path: str, project_hash: Any) -> str:
 
 def _logs_of_parent(path: str) -> list[str]:
     """The logs of the session whose sub-agent wrote a log: a resumed one has several."""
-    pattern = os.path.join(escape(_chats(path)), f"session-*-{escape(_parent(path)[:8])}.jsonl*")
-    return sorted(glob(pattern)) if _parent(path) else []
+    names = f"session-*-{escape(_parent(path)[:8])}.jsonl*"
+    return files.find_paths(_chats(path), names) if _parent(path) else []
 
 
 def _subagent_logs(path: str) -> list[str]:
     """The logs of a session's sub-agents."""
     session_id = _session_of(path)
-    found = sorted(glob(os.path.join(escape(_chats(path)), "*", "*.jsonl*")))
+    found = files.find_paths(_chats(path), "*", "*.jsonl*")
     return [log for log in found if _parent(log) == session_id]
 
 

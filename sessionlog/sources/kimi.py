@@ -27,11 +27,11 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Iterator
-from glob import escape, glob
 from typing import Any
 
 from msgspec import Struct, field
 
+from sessionlog import files
 from sessionlog.sources.kit import (
     MAIN,
     SUB_AGENT,
@@ -326,7 +326,7 @@ def _meta(path: str) -> str:
 
 def _shared(directory: str, file_name: str) -> str:
     """A file in the agent's home, which is three folders above a session's."""
-    return os.path.normpath(os.path.join(directory, "..", "..", "..", file_name))
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(directory))), file_name)
 
 
 def _sidecars(path: str) -> Iterator[str]:
@@ -383,7 +383,7 @@ def _model_name(alias: str) -> str:
 
 def _subagent_logs(path: str) -> list[str]:
     """The logs of a session's sub-agents."""
-    found = glob(os.path.join(escape(_location(path)[0]), "*agents", "*", "wire.jsonl"))
+    found = files.find_paths(_location(path)[0], "*agents", "*", "wire.jsonl")
     return sorted(log for log in found if _location(log)[1])
 
 

@@ -183,7 +183,7 @@ class NoState(Struct):
 
 def folder_of(path: str) -> str:
     """Return the absolute path of the folder that a log is in."""
-    return os.path.dirname(os.path.abspath(path))
+    return os.path.dirname(files.absolute_path(path))
 
 
 def stem_of(path: str) -> str:
@@ -490,7 +490,7 @@ def _lister(
     is_log = logs if callable(logs) else _name_matcher(logs)
 
     def listed(place: str) -> Iterator[str | Problem]:
-        for item in walk_files([place], is_log) if os.path.lexists(place) else ():
+        for item in walk_files([place], is_log) if files.exists(place) else ():
             if isinstance(item, Problem) or not not_logs or not re.search(not_logs, item[len(place) :]):
                 yield item
 

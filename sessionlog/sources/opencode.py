@@ -36,6 +36,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sessionlog import files
 from sessionlog.sources.databases import tables_of
 from sessionlog.sources.kit import (
     SUB_AGENT,
@@ -229,7 +230,7 @@ def _output(state: Json, is_error: bool) -> str:
 
 
 def _is_session_folder(path: str) -> bool:
-    return os.path.abspath(path).split(os.sep)[-3:-1] == ["storage", "message"]
+    return files.absolute_path(path).split(os.sep)[-3:-1] == ["storage", "message"]
 
 
 def _list_logs(database: re.Pattern[str], place: str) -> Iterable[str | Problem]:
@@ -245,8 +246,8 @@ def _folder(path: str) -> bool | None:
 
 def _recognises(own: str, path: str, head: bytes) -> bool:
     """Ask the database for its tables; only its name shows which agent's they are."""
-    path = os.path.abspath(path)
-    is_folder = os.path.isdir(path)
+    path = files.absolute_path(path)
+    is_folder = files.is_directory(path)
     name = os.path.basename(path) if not is_folder else path.split(os.sep)[-4:][0]
     if next(filter(name.startswith, _OTHERS), "opencode") != own:
         return False

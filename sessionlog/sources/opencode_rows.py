@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from glob import escape, glob
+from glob import escape
 from typing import Any
 
 from msgspec import Struct
@@ -109,12 +109,12 @@ _MESSAGE, _PART, _PARTS = Typed(Message), Typed(Part), Typed(list[Part])
 
 def read_rows(path: str, only: str | None = None) -> Iterator[Row | Problem]:
     """Yield the messages of a log, of one session and its sub-agents or of all, in the order of their times."""
-    return _read_folder(path) if os.path.isdir(path) else _read_database(path, only)
+    return _read_folder(path) if files.is_directory(path) else _read_database(path, only)
 
 
 def name_roots(path: str) -> Iterable[str]:
     """Return the sessions of a log that are no sub-agents'; the folder of a sub-agent's has a name of its own."""
-    if os.path.isdir(path):
+    if files.is_directory(path):
         own = session_of(path)
         return ("/".join(dict.fromkeys((root_of(own, _parents(_family_of(path, []))), own))),)
     with Database(path) as database:
@@ -128,7 +128,7 @@ def name_roots(path: str) -> Iterable[str]:
 
 def session_of(path: str) -> str:
     """Return the session whose folder this is."""
-    return os.path.basename(os.path.abspath(path))
+    return os.path.basename(files.absolute_path(path))
 
 
 def _parents(known: Mapping[str, SessionFacts]) -> dict[str, str]:
@@ -235,7 +235,7 @@ def _read_folder(path: str) -> Iterator[Row | Problem]:
 
 def sidecars(path: str) -> Iterator[str]:
     """Yield what is read beside a session's folder: the session itself, those above it, the folders of its parts."""
-    if os.path.isdir(path):
+    if files.is_directory(path):
         yield from (place for id_ in _family_of(path, []) for place in _places(path, id_))
         yield from (_part_folder(path, file_name) for file_name in _names(path))
 
@@ -254,7 +254,7 @@ def _family_of(path: str, problems: list[Problem]) -> dict[str, SessionFacts]:
 
 
 def _storage(path: str) -> str:
-    return os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    return os.path.dirname(os.path.dirname(files.absolute_path(path)))
 
 
 def _part_folder(path: str, file_name: str) -> str:
@@ -263,13 +263,12 @@ def _part_folder(path: str, file_name: str) -> str:
 
 def _places(path: str, session_id: str) -> list[str]:
     """The files that describe a session, in the folder of one of the projects."""
-    root = os.path.join(_storage(path), "session")
-    return sorted(glob(os.path.join(escape(root), "*", f"{escape(session_id)}.json")))
+    return files.find_paths(os.path.join(_storage(path), "session"), "*", f"{escape(session_id)}.json")
 
 
 def _names(folder: str) -> list[str]:
     try:
-        return sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+        return sorted(entry.name for entry in files.scan_folder(folder) if entry.name.endswith(".json"))
     except FileNotFoundError:
         return []
     except OSError as error:

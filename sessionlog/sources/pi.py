@@ -40,6 +40,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from sessionlog import files
 from sessionlog.sources.kit import (
     LOG_SUFFIXES,
     MAIN,
@@ -414,13 +415,13 @@ def _subagent_logs(path: str) -> list[str]:
     if not _NAMED.match(own):
         return []
     logs = walk_files([os.path.join(os.path.dirname(path), own, "")], lambda name: name.endswith(LOG_SUFFIXES))
-    return [log for log in logs if isinstance(log, str) and os.path.isfile(log)]
+    return [log for log in logs if isinstance(log, str) and files.is_file(log)]
 
 
 def recognises_session(path: str, head: bytes, *, is_openclaw: bool) -> bool:
     """Whether a log begins like those of pi and OpenClaw, and is one of the latter: by its rows, else by its folder."""
     rows = list(head_rows(head))
-    is_marked = any(map(_is_mark, rows)) or _OPENCLAW.search(os.path.abspath(path)) is not None
+    is_marked = any(map(_is_mark, rows)) or _OPENCLAW.search(files.absolute_path(path)) is not None
     return any(map(_is_header, rows)) and is_marked == is_openclaw
 
 

@@ -39,11 +39,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from glob import escape, glob
 from typing import Any
 
 from msgspec import Struct
 
+from sessionlog import files
 from sessionlog.sources.google_parts import calls_of, results_of
 from sessionlog.sources.kit import (
     LOG_SUFFIXES,
@@ -352,7 +352,7 @@ def _subagent_logs(path: str) -> list[str]:
     """The transcripts of a session's sub-agents; none for those of a sub-agent."""
     chats = folder_of(path)
     folder = os.path.join(os.path.dirname(chats), "subagents", stem_of(path))
-    return sorted(glob(os.path.join(escape(folder), "*.jsonl*"))) if os.path.basename(chats) == "chats" else []
+    return files.find_paths(folder, "*.jsonl*") if os.path.basename(chats) == "chats" else []
 
 
 def _recognises(path: str, head: bytes) -> bool:

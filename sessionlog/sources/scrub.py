@@ -87,14 +87,14 @@ def scrub_logs(
     found = list(_files_of(paths, env))
     if copies is not None:
         _make_empty(copies)
-    common = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path, _, _ in found]) if found else ""
+    common = os.path.commonpath([os.path.dirname(files.absolute_path(path)) for path, _, _ in found]) if found else ""
     for done, (path, source, problem) in enumerate(found):
         if progress is not None:
             progress(done, len(found))
         if problem:
             yield FileScrub(path=path, source=source, problem=problem)
             continue
-        copy = os.path.join(copies, os.path.relpath(os.path.abspath(path), common)) if copies is not None else ""
+        copy = os.path.join(copies, os.path.relpath(files.absolute_path(path), common)) if copies is not None else ""
         yield scrub_file(path, source=source, copy=copy)
 
 
@@ -147,15 +147,14 @@ def _files_of(paths: Iterable[str] | None, env: Mapping[str, str]) -> Iterator[t
 
 
 def _regular_files(path: str) -> Iterator[str]:
-    if not os.path.isdir(path):
+    if not files.is_directory(path):
         if files.stat_path(path) is not None:
             yield path
         return
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        for name in sorted(names):
+    for folder, names in files.walk_folder(path):
+        for name in names:
             inside = os.path.join(folder, name)
-            if os.path.isfile(inside) and not os.path.islink(inside):
+            if files.is_file(inside) and not os.path.islink(inside):
                 yield inside
 
 

@@ -44,6 +44,7 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
+from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.reader.unpack import open_unpacked
@@ -79,11 +80,11 @@ _BELOW = (*_FOLDERS, "")
 
 def _list_logs(place: str) -> Iterable[str | Problem]:
     """Yield the logs of a home (its folders, and the streams beside them), or all that are in a folder."""
-    names = sorted(os.listdir(place)) if os.path.isdir(place) else []
+    names = sorted(files.list_names(place))
     found = [place]
     if not _HOME_FILES.isdisjoint(names):
         paths = [os.path.join(place, one) for one in (*_FOLDERS, *filter(_is_candidate, names)) if one in names]
-        found = [path for path in paths if os.path.isfile(path) or os.path.basename(path) in _FOLDERS]
+        found = [path for path in paths if files.is_file(path) or os.path.basename(path) in _FOLDERS]
     for item in walk_files(found, _is_candidate):
         if isinstance(item, Problem) or item == place or _form_of(item):
             yield item
@@ -183,7 +184,7 @@ def _parent_of(path: str) -> Parent | None:
 
 def _find_thread(path: str, thread: str) -> str:
     """The rollout of a thread in the home that a log is in; "" where it has none."""
-    path = os.path.abspath(path)
+    path = files.absolute_path(path)
     folder = next((one for one in _FOLDERS if f"{os.sep}{one}{os.sep}" in path), "")
     home = path.rpartition(f"{os.sep}{folder}{os.sep}")[0] if folder else os.path.dirname(path)
     places = [os.path.join(home, one) for one in _FOLDERS] if folder else [home]
