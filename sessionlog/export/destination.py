@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 from sessionlog import files
 from sessionlog.errors import MissingExtra, NotExported, SessionLogError
 
+_OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss"})
+"""Protocols of stores without folders, of which only buckets would have to be made."""
+
 
 class Destination(Protocol):
     """A place for files; names are relative, with `/`.
@@ -114,7 +117,8 @@ class RemoteFolder:
         """Write a file in a transaction, which makes it visible when all of it is there."""
         path = f"{self._root.rstrip('/')}/{name}"
         with self._named():
-            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            if _OBJECT_STORES.isdisjoint(_protocols(self._system)):  # where a missing bucket would be made by a slip
+                self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
             with self._system.transaction, self._system.open(path, "wb") as file:
                 file.write(data)
 
@@ -147,6 +151,11 @@ class RemoteFolder:
             raise
         except Exception as error:  # each file system has errors of its own, which share no base class
             raise NotExported(f"{self.place}: {files.reason_of(error)}") from error
+
+
+def _protocols(system: Any) -> tuple[str, ...]:
+    """Return the protocols of a file system."""
+    return (system.protocol,) if isinstance(system.protocol, str) else tuple(system.protocol)
 
 
 def _file_system(url_to_fs: Any, url: str) -> tuple[Any, str]:
