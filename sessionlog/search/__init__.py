@@ -1,0 +1,1 @@
+"""SEARCH: where something was said, in the sessions of every agent."""
