@@ -198,6 +198,7 @@ REPLAY = (
     Option("--follow", "follow", "flag", "Show new events as the log grows, to the session's end.", short="-f"),
     Option("--speed", "speed", "text", "Pause as the session did: 1x, 10x; 5 s at most.", "FACTOR"),
     Option("--only", "only", "text", "Event types, with commas: tool.call,llm.*,progress.", "TYPES"),
+    Option("--at", "at", "text", "Begin with what was going on at this RFC 3339 time.", "TIME"),
     Option("--all-messages", "all_messages", "flag", "Every request's messages, seen or not."),
     Option("--full", "full", "flag", "Long texts in full."),
     Option(
@@ -273,6 +274,21 @@ SQL = (
     Option("--no-sync", "no_sync", "flag", "Query the ledger as it is: read no log."),
     Option("--ledger", "ledger", "text", "Query this ledger.", "FILE"),
     Option("--timeout", "seconds", "decimal", "Stop after this time.", "SECONDS", default=60.0, least=0.001), NOW,
+)  # fmt: skip
+
+FIND = (
+    Option("", "words", "texts", "Words, phrases in quotes, wor* for the beginning of one.", "WORDS"),
+    Option("--in", "part", "text", "Only in these texts: prompts, answers, tools or paths.", "TEXTS"),
+    Option("--regex", "regex", "text", "Only hits whose text matches this regular expression, too.", "PATTERN"),
+    Option("--file", "file", "text", "Calls that read or changed this file, with each change.", "PATH"),
+    Option("--error", "error", "text", "Failed calls with these words, and what mended them.", "TEXT"),
+    *_TIME, PROJECT, SOURCE,
+    Option("--session", "session", "text", "Only this session: the beginning or end of its id.", "SESSION"),
+    Option(
+        "--limit", "limit", "number", "At most so many hits, the newest; 0 for all.", "N", default=20, least=0,
+        short="-n",
+    ),
+    AS_JSON, TZ, NOW, _OTHER_LEDGER,
 )  # fmt: skip
 
 EXPORT = (
@@ -356,6 +372,7 @@ DEMO = (Option("--dir", "directory", "text", "Record here instead of a temporary
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "What": (
+        "--in", "--regex", "--file", "--error", "--session",
         "--by", "--provider", "--model", "--tool", "--server", "--project", "--status", "--source", "--merge-worktrees",
         "--live", "--active", "--hours",
     ),
@@ -368,11 +385,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Headings under which help lists options; others come last."""
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
-    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "sources": SOURCES,
+    "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS,
     "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
-    "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
+    "budget reset": (_OTHER_LEDGER, AS_JSON),
+    "find": FIND, "sources": SOURCES, "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
     "ledger": LEDGER_SHOW, "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
     "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
     "run": RUN, "guard": GUARD, "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,

@@ -153,9 +153,7 @@ def _own_session(source: Source, path: str) -> str:
     return next(iter(source.name_sessions(path)), "")
 
 
-def read_items(
-    source: Source, path: str, place: int, wanted: Callable[[Item], bool] | None = None
-) -> Iterator[Item]:
+def read_items(source: Source, path: str, place: int, wanted: Callable[[Item], bool] | None = None) -> Iterator[Item]:
     """Yield the items of a log from the row at an offset on; of a log without offsets all of them."""
     fold = ItemFold(ItemState(_own_session(source, path)))
     for one in source.read_steps(path, Resume(offset=place) if place else None):

@@ -20,7 +20,6 @@ OPEN, CLOSE = "\ufdd0", "\ufdd1"
 """Around the words that a query has found; noncharacters, which no valid text holds."""
 
 _TERM = re.compile(r'(-?)"([^"]*)"?(\*?)|(\S+)')
-_MARKS = {ord(OPEN): "\ufffd", ord(CLOSE): "\ufffd"}
 
 
 class Term(Struct, frozen=True):
@@ -87,7 +86,9 @@ def parse_query(words: Sequence[str], *, regex: str | None = None) -> Query:
     terms = [term for argument in words for term in _terms(argument, texts)]
     if not any(not term.is_excluded for term in terms):
         given = " ".join(words)
-        hint = f"{given!r} has no word to search for: a word has letters or digits" if given else "nothing to search for"
+        hint = (
+            f"{given!r} has no word to search for: a word has letters or digits" if given else "nothing to search for"
+        )
         raise InvalidQuery(f"{hint}; for example: sessionlog find retry budget")
     try:
         pattern = None if regex is None else re.compile(regex, re.MULTILINE)
@@ -156,7 +157,7 @@ def storable(text: str) -> str:
     """Return a text as valid UTF-8 without the characters that mark what was found."""
     if text.isascii():
         return text
-    return text.encode("utf-8", "replace").decode("utf-8").translate(_MARKS)
+    return text.encode("utf-8", "replace").decode("utf-8").replace(OPEN, "\ufffd").replace(CLOSE, "\ufffd")
 
 
 def _mark(pattern: re.Pattern[str], text: str) -> str:

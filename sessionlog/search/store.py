@@ -2,8 +2,8 @@
 
 `words` is a full-text index without texts (contentless) and without positions (`detail=none`): it knows which items
 have a word, and the logs have the texts. A segment describes many items of one session in one log by packed arrays:
-kinds, times, places in the log, and hashes of the texts. An item's number is never used again; numbers without a segment
-are of texts that a log no longer has.
+kinds, times, places in the log, and hashes of the texts. An item's number is never used again; numbers without a
+segment are of texts that a log no longer has.
 
 The index holds nothing that could not be read again, but for the words of deleted logs: a damaged one is replaced.
 """

@@ -48,8 +48,8 @@ WHERE f.missing = {HERE}
 """  # noqa: S608 - names of the schema
 _PLACE = "SELECT l.id, f.missing FROM logs l JOIN ledger.files f ON f.path = l.path WHERE f.missing <> l.missing"
 _FORGOTTEN = "SELECT id FROM logs WHERE path NOT IN (SELECT path FROM ledger.files)"
-_SEGMENT = """INSERT INTO segments (log_id, session, is_tail, count, first, last, last_ns, numbers, kinds, times, places,
-    digests) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_SEGMENT = """INSERT INTO segments (log_id, session, is_tail, count, first, last, last_ns, numbers, kinds, times,
+    places, digests) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 Known = dict[tuple[str, int, int, int], list[int]]
 """(session, kind, time, digest) of an item → its numbers."""
@@ -83,7 +83,9 @@ def update(
     try:
         with without_waiting(connection):
             writer.begin()
-        connection.executemany("UPDATE logs SET missing = ?, stamp = stamp + 1 WHERE id = ?", [(b, a) for a, b in moved])
+        connection.executemany(
+            "UPDATE logs SET missing = ?, stamp = stamp + 1 WHERE id = ?", [(b, a) for a, b in moved]
+        )
         for (log_id,) in forgotten:
             writer.forget(log_id)
         jobs = [_job(row) for row in plan]
@@ -170,7 +172,7 @@ class _Writer:
         known: Known = {}
         sql = f"FROM segments WHERE log_id = ? {'AND is_tail' if only_tail else ''}"
         for session, first, last, numbers, kinds, times, digests in self._connection.execute(
-            f"SELECT session, first, last, numbers, kinds, times, digests {sql} ORDER BY id",  # noqa: S608 - as above
+            f"SELECT session, first, last, numbers, kinds, times, digests {sql} ORDER BY id",
             (log_id,),
         ):
             items = zip(kinds, numbers_of(times), numbers_of(digests), strict=True)

@@ -40,7 +40,9 @@ _PATH_KEYS = frozenset({
     "path", "file_path", "filepath", "filename", "file", "notebook_path", "absolute_path", "relative_path",
     "target_file", "target_path", "source_path", "old_path", "new_path", "paths", "files", "abs_path", "relpath",
 })  # fmt: skip
-_PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ (?:b/)?)([^\n\t]+)", re.MULTILINE)
+_PATCHED = re.compile(
+    r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ (?:b/)?)([^\n\t]+)", re.MULTILINE
+)
 
 
 class Kind(IntEnum):
@@ -134,7 +136,9 @@ class ItemFold:
                 item.text = call_text(item.step)
                 yield item
                 if paths := paths_of(item.step.input):
-                    yield Item(Kind.PATHS, item.time, "\n".join(paths), item.place, item.session, item.is_copy, item.step)
+                    yield Item(
+                        Kind.PATHS, item.time, "\n".join(paths), item.place, item.session, item.is_copy, item.step
+                    )
             else:
                 yield item
 
@@ -230,7 +234,7 @@ def _texts(value: Any) -> list[str]:
             if len(one) < _ENCODED or _BLANK.search(one, 0, _ENCODED):
                 found.append(one)
         elif isinstance(one, Mapping):
-            waiting += reversed(one.values())
+            waiting += reversed(list(one.values()))
         elif isinstance(one, list):
             waiting += reversed(one)
         elif one is not None and not isinstance(one, bool):

@@ -139,7 +139,7 @@ class FullData(Data, gc=False, omit_defaults=True):
 class FullRow(Row, gc=False):
     """An event with its texts."""
 
-    data: FullData | None  # type: ignore[assignment]
+    data: FullData | None
 
 
 _NO_FULL_DATA = FullData()
@@ -157,7 +157,8 @@ class _Reading:
 
     def __init__(self, path: str, resume: Resume | None, *, is_full: bool = False) -> None:
         begun = resume or Resume(offset=0)
-        self._typed_row, self._typed_data = (_FULL_ROW, _FULL_DATA) if is_full else (_ROW, _DATA)
+        self._typed_row: Typed[Any] = _FULL_ROW if is_full else _ROW
+        self._typed_data: Typed[Any] = _FULL_DATA if is_full else _DATA
         self._path, self._start, self._nth = path, 0, 0
         self.line, self.offset = begun.line, begun.offset
         self._file, self._unpacked = open_unpacked(path)

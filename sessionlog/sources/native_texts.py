@@ -14,10 +14,9 @@ from msgspec import Raw, Struct
 
 from sessionlog.events.names import UNKNOWN
 from sessionlog.hashes import hash_name
-from sessionlog.messages.read import read_entry
 from sessionlog.sources.contents import read_json
 from sessionlog.sources.steps import Prompt, Session, Step, Text, ToolCall, ToolResult
-from sessionlog.sources.values import folder, name, objects, text
+from sessionlog.sources.values import folder, mapping, name, objects, text
 
 _SEED = b""
 
@@ -111,6 +110,8 @@ def _start(data: Any, time: int | None, seen: SeenTexts) -> Iterator[Step]:
 
 
 def _request(data: Any, time: int | None, seen: SeenTexts) -> Iterator[Step]:
+    from sessionlog.messages.read import read_entry  # scans, which need no texts, would load it too
+
     messages = data.messages if isinstance(data.messages, list) else []
     for message in seen.new_messages(messages, is_only_new=bool(data.earlier_messages)):
         entry = read_entry(read_json(message))
@@ -134,7 +135,7 @@ def _response(data: Any, time: int | None, seen: SeenTexts) -> Iterator[Step]:
     if words or thought:
         yield Text(time, words, thought)
     for call in objects(data.tool_calls):
-        made = call.get("function") if isinstance(call.get("function"), dict) else call
+        made = mapping(call, "function") or call
         yield from _new_call(name(made, "name"), name(call, "id"), made.get("arguments", made.get("input")), time, seen)
 
 
