@@ -30,6 +30,7 @@ from sessionlog.search.texts import read_texts
 from sessionlog.search.update import Runner, run_here, update
 from sessionlog.sources.find import matching
 from sessionlog.sources.fold_items import Item, Kind
+from sessionlog.sources.registry import choose_sources
 
 if TYPE_CHECKING:
     from sessionlog.pricing.book import PriceBook
@@ -250,6 +251,8 @@ class _Sessions:
 
     def _chosen(self, question: Question) -> frozenset[tuple[str, str]] | None:
         filters = {key: patterns for key, patterns in question.filters.items() if patterns}
+        if "source" in filters:
+            choose_sources(filters["source"])
         if not filters and question.session is None:
             return None
         conditions, parameters = matches(filters, _FILTERS)

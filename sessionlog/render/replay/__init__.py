@@ -29,7 +29,7 @@ __all__ = ["LONGEST", "Paint", "fold_replay", "lay_out", "pace", "replay", "sele
 
 T = TypeVar("T")
 
-_BEGIN = frozenset({"llm.request", "llm.response", "session.end"})
+_BEGIN = frozenset({"llm.request", "llm.response"})
 """Types of events with which something new begins."""
 
 LONGEST = 5.0
@@ -104,7 +104,9 @@ def since(items: Iterable[T], start_ns: int | None) -> Iterator[T]:
             yield from held
             yield item
         else:
-            held = [item] if kind in _BEGIN else [*held, item]
+            if kind in _BEGIN and getattr(held[0] if held else None, "time_ns", None) != start_ns:
+                held = []
+            held.append(item)
     if not has_begun:
         yield from held
 
