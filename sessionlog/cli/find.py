@@ -1,4 +1,4 @@
-"""`sessionlog find`: where something was said, which sessions changed a file, how an error was mended."""
+"""`sessionlog find`: texts with some words, calls that changed a file, and what followed an error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def find(
     now: str | None,
     ledger: str | None,
 ) -> None:
-    """Find where something was said, in the sessions of every agent: all words in one message, call or result.
+    """Find words in the sessions of every agent: in one prompt, answer, tool call or result.
 
     A phrase is quoted, -word must not be there, wor* begins a word. Exits with 1 if nothing is found.
 

@@ -1,1 +1,1 @@
-"""SEARCH: where something was said, in the sessions of every agent."""
+"""SEARCH: find words in the sessions of every agent."""

@@ -1,4 +1,4 @@
-"""Find: where something was said, in the sessions of every agent.
+"""Find: the texts with some words, in the sessions of every agent.
 
 The ledger is brought up to date, then the index beside it; the index finds candidates, and the logs have their texts.
 """

@@ -269,7 +269,7 @@ class State(Struct, omit_defaults=True):
         is_rejected: A pin was rejected.
         is_unfinished: The log ends with an event without its newline.
         turns: The user's prompts.
-        seen: What was said, where the log is read with its texts.
+        seen: The texts so far, where the log is read with its texts.
     """
 
     path: str

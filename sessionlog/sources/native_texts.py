@@ -15,14 +15,14 @@ from msgspec import Raw, Struct
 from sessionlog.events.names import UNKNOWN
 from sessionlog.hashes import hash_name
 from sessionlog.sources.contents import read_json
-from sessionlog.sources.steps import Prompt, Session, Step, Text, ToolCall, ToolResult
+from sessionlog.sources.steps import Prompt, Response, Session, Step, Text, ToolCall, ToolResult
 from sessionlog.sources.values import folder, mapping, name, objects, text
 
 _SEED = b""
 
 
 class SeenTexts(Struct, dict=True):
-    """What a log's events have said so far.
+    """The texts of a log's events so far.
 
     Attributes:
         sent: Hashes of the messages of the last request, in their order.
@@ -132,8 +132,7 @@ def _response(data: Any, time: int | None, seen: SeenTexts) -> Iterator[Step]:
     words, thought = text(data.content), text(data.reasoning) or text(data.reasoning_content)
     if words:
         seen.is_new("assistant", words)
-    if words or thought:
-        yield Text(time, words, thought)
+    yield Response(time=time, text=words, reasoning=thought, error=text(data.error))
     for call in objects(data.tool_calls):
         made = mapping(call, "function") or call
         yield from _new_call(name(made, "name"), name(call, "id"), made.get("arguments", made.get("input")), time, seen)
