@@ -1,6 +1,7 @@
 """`sessionlog find`: what it prints, in which words, and with which exit code."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -181,3 +182,12 @@ def test_hostile_texts_cannot_act(cli, story):
         ran = cli("find", *words, *NOW)
         assert ran.code == 0
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", ran.out)
+
+
+def test_the_example_of_the_documentation(cli, story):
+    """It is what the command prints."""
+    page = Path(__file__).parents[2] / "docs" / "find.md"
+    [block] = re.findall(r"^```console\n\$ (.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    command, _, shown = block.partition("\n")
+    assert command == 'sessionlog find "retry budget"'
+    assert without_time(cli("find", "retry budget", *NOW).out) == without_time(shown)

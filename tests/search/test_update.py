@@ -236,14 +236,14 @@ def kill_updates(home, count, seed):
             assert home.texts(f"word{log}x{number}x7") == [f"word{log}x{number}x7 common"]
 
 
-def test_p23_a_killed_search_leaves_a_right_index(home):
+def test_a_killed_search_leaves_a_right_index(home):
     """Two kills."""
     kill_updates(home, 2, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_p23_fifty_killed_searches_leave_a_right_index(home):
+def test_fifty_killed_searches_leave_a_right_index(home):
     """Fifty kills."""
     kill_updates(home, 50, seed=2)
 
