@@ -13,6 +13,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog.analytics.conditions import matches
 from sessionlog.analytics.selection import Selection
@@ -25,7 +26,7 @@ from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
 from sessionlog.search.extract import NO_TIME
 from sessionlog.search.query import Query, Texts
-from sessionlog.search.store import index_path, open_index, replace_index
+from sessionlog.search.store import index_path, is_damage, open_index, replace_index
 from sessionlog.search.texts import read_texts
 from sessionlog.search.update import Runner, run_here, update
 from sessionlog.sources.find import matching
@@ -164,6 +165,22 @@ def find(question: Question, place: Place, *, wanted: Callable[[Hit], bool] | No
     """
     if question.part and question.part not in PARTS:
         raise InvalidQuery(f"--in {question.part!r} is none of {', '.join(PARTS)}")
+    path = index_path(place.ledger)
+    try:
+        return _find(question, place, wanted)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise LedgerUnusable(f"{path}: {error}") from error
+        index, note = replace_index(path, str(error))
+        index.close()
+    try:
+        found = _find(question, place, wanted)
+    except sqlite3.DatabaseError as error:
+        raise LedgerUnusable(f"{place.ledger}: {error}; `sessionlog ledger verify` shows more") from error
+    return replace(found, notes=(note, *found.notes))
+
+
+def _find(question: Question, place: Place, wanted: Callable[[Hit], bool] | None) -> Found:
     with open_up_to_date(place) as (index, notes):
         started = time.perf_counter()
         sessions = _Sessions(index, place, question)
@@ -187,21 +204,13 @@ def find(question: Question, place: Place, *, wanted: Callable[[Hit], bool] | No
 def open_up_to_date(place: Place) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
     """Yield the index with all that the logs have, the ledger attached, and sentences about what went wrong."""
     notes = _refresh_ledger(place)
-    path = index_path(place.ledger)
-    index, note = open_index(path)
+    index, note = open_index(index_path(place.ledger))
     notes += [note] if note else []
     try:
-        try:
-            notes += _update(index, place)
-        except sqlite3.DatabaseError as error:
-            index.close()
-            index, note = replace_index(path, str(error))
-            notes += [note, *_update(index, place)]
+        notes += _update(index, place)
         index.execute("ATTACH ? AS ledger", (read_only(place.ledger),))
         index.create_function("lower_case", 1, str.lower, deterministic=True)
         yield index, notes
-    except sqlite3.DatabaseError as error:
-        raise LedgerUnusable(f"{path}: {error}; delete it, and the next search makes it anew") from error
     finally:
         index.close()
 
@@ -210,6 +219,10 @@ def _update(index: sqlite3.Connection, place: Place) -> list[str]:
     try:
         update(index, place.ledger, runner=place.runner, progress=place.progress)
     except LedgerBusy:
+        return [_BUSY]
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
         return [_BUSY]
     return []
 

@@ -95,13 +95,19 @@ def open_index(path: str) -> tuple[sqlite3.Connection, str]:
         try:
             return _open(path), ""
         except sqlite3.DatabaseError as error:
-            if type(error) is sqlite3.OperationalError and "malformed" not in str(error):
+            if not is_damage(error):
                 raise
             return replace_index(path, str(error))
     except (OSError, sqlite3.Error) as error:
         if isinstance(error, LedgerUnusable):
             raise
         raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error is due to the content of a database, not to a lock or a full disk."""
+    signs = ("malformed", "corrupt", "no such table", "no such column")
+    return type(error) is sqlite3.DatabaseError or any(sign in str(error) for sign in signs)
 
 
 def replace_index(path: str, why: str) -> tuple[sqlite3.Connection, str]:

@@ -232,6 +232,8 @@ class _Writer:
 def numbers_of(packed: bytes) -> array[int]:
     """Return the signed numbers of 64 bits that an array holds."""
     found = array("q")
+    if len(packed) % found.itemsize:
+        raise sqlite3.DatabaseError("a segment is malformed")
     found.frombytes(packed)
     return found
 

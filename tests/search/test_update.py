@@ -121,15 +121,21 @@ def test_a_log_that_the_ledger_forgets(home):
     assert counts(home)[1] == 2
 
 
-@pytest.mark.parametrize("damage", ["bytes", "version", "trigger"])
+@pytest.mark.parametrize("damage", ["bytes", "pages", "segments", "version", "trigger"])
 def test_a_damaged_index_is_made_anew(home, damage):
     """One sentence says so, and everything is found."""
     home.find("importer")
-    if damage == "bytes":
+    start = {"bytes": 100, "pages": 8192}.get(damage)
+    if start is not None:
         size = home.index.stat().st_size
         with home.index.open("r+b") as file:
-            file.seek(100)
-            file.write(os.urandom(size - 100))
+            file.seek(start)
+            file.write(b"\xa5" * (size - start))
+    elif damage == "segments":
+        index = sqlite3.connect(home.index)
+        index.execute("UPDATE segments SET times = x'00'")
+        index.commit()
+        index.close()
     else:
         index = sqlite3.connect(home.index)
         index.execute("PRAGMA user_version = 99" if damage == "version" else
