@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
@@ -42,7 +44,7 @@ SHOWN = 20
 _AT_ONCE = 20  # candidates whose texts are read together
 _BUSY = "another sessionlog is reading new logs into the search index: these are the hits without them"
 _FILTERS = {"project": "s.project", "source": "s.source"}
-_PREFIX = 8
+_SHORT_ID = 8
 
 
 class Session(Struct, frozen=True):
@@ -260,7 +262,8 @@ class _Sessions:
             sessions=self._chosen(question),
         )
         self._known: dict[tuple[str, str], Session] = {}
-        self._ids: list[str] | None = None
+        self._ids: list[str] = []
+        self._ends: dict[int, Counter[str]] = {}
 
     def _chosen(self, question: Question) -> frozenset[tuple[str, str]] | None:
         filters = {key: patterns for key, patterns in question.filters.items() if patterns}
@@ -291,11 +294,15 @@ class _Sessions:
 
     def _name(self, session: str) -> str:
         """Return an end of a session's id that no other id has: ids of one day begin alike."""
-        if self._ids is None:
-            self._ids = [one for (one,) in self._index.execute("SELECT DISTINCT session FROM segments")]
-        for length in range(_PREFIX, len(session), 4):
+        if not self._ids:
+            self._ids = sorted(one for (one,) in self._index.execute("SELECT DISTINCT session FROM segments"))
+        for length in range(_SHORT_ID, len(session), 4):
             name = session[-length:]
-            if sum(one.startswith(name) or one.endswith(name) for one in self._ids) == 1:
+            if length not in self._ends:
+                self._ends[length] = Counter(one[-length:] for one in self._ids)
+            place = bisect_left(self._ids, name)
+            begin_so = [one for one in self._ids[place : place + 2] if one.startswith(name) and one != session]
+            if self._ends[length][name] == 1 and not begin_so:
                 return name
         return session
 
