@@ -56,7 +56,7 @@ def render_found(found: Found, view: View, *, file: str = "") -> Iterator[Line]:
 
 def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterator[Line]:
     """Yield the lines of errors, each with what its session did then."""
-    yield _head(found, "error")
+    yield _head(found, "error" if found.hits[0].kind == Kind.ERROR else "result")
     for one in errors:
         yield Line()
         yield _session_line(one.hit.session, one.hit, view)
