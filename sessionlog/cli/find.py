@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.options import split_list
+from sessionlog.cli.options import ERRORS_SHOWN, HITS_SHOWN, split_list
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json
 from sessionlog.engine.scanner import run_jobs, scanner
 from sessionlog.errors import LedgerUnusable
@@ -41,7 +41,7 @@ def find(
     project: list[str] | None,
     source: list[str] | None,
     session: str | None,
-    limit: int,
+    limit: int | None,
     as_json: bool,
     tz: str | None,
     now: str | None,
@@ -57,7 +57,11 @@ def find(
         fail("give the words to find, or --file PATH, or --error TEXT")
     if (file or error) and part:
         fail(f"--in is about words; {'--file' if file else '--error'} searches calls and results alone")
+    if file and regex:
+        fail("--regex is about words; --file takes a path or the end of one")
     context = r.report_context(None, tz=tz, now=now, ledger=ledger)
+    if limit is None:
+        limit = ERRORS_SHOWN if error else HITS_SHOWN
     query = path_query(file) if file else parse_query(words or [error or ""], regex=regex)
     question = Question(
         query=query, part=part or "", kinds=KINDS if file else (), since=since, until=until, session=session,

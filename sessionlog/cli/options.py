@@ -67,6 +67,9 @@ class Option:
 SESSIONS_SHOWN = 50
 """Sessions that a table shows by default; JSON, CSV and Markdown have all."""
 
+HITS_SHOWN, ERRORS_SHOWN = 20, 5
+"""Hits that `find` shows by default; what followed an error is read from its whole log."""
+
 USAGE_BY = "provider,model"
 """What `usage` groups by if no other keys are given."""
 
@@ -285,8 +288,8 @@ FIND = (
     *_TIME, PROJECT, SOURCE,
     Option("--session", "session", "text", "Only this session: the beginning or end of its id.", "SESSION"),
     Option(
-        "--limit", "limit", "number", "At most so many hits, the newest; 0 for all.", "N", default=20, least=0,
-        short="-n",
+        "--limit", "limit", "number", "At most so many hits, the newest; 0 for all.", "N", least=0, short="-n",
+        default_help=f"{HITS_SHOWN}, with --error {ERRORS_SHOWN}",
     ),
     AS_JSON, TZ, NOW, _OTHER_LEDGER,
 )  # fmt: skip

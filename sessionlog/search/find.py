@@ -38,9 +38,6 @@ from sessionlog.sources.registry import choose_sources
 if TYPE_CHECKING:
     from sessionlog.pricing.book import PriceBook
 
-SHOWN = 20
-"""Hits that are returned by default."""
-
 _AT_ONCE = 20  # candidates whose texts are read together
 _BUSY = "another sessionlog is reading new logs into the search index: these are the hits without them"
 _FILTERS = {"project": "s.project", "source": "s.source"}
@@ -130,7 +127,7 @@ class Question(Struct, frozen=True, kw_only=True):
     until: str | None = None
     filters: Mapping[str, Sequence[str]] = {}
     session: str | None = None
-    limit: int | None = SHOWN
+    limit: int | None = 20
 
 
 class Place(Struct, frozen=True, kw_only=True):

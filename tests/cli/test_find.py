@@ -157,6 +157,7 @@ def test_nothing_found_exits_1(cli, story):
         ([], "give the words to find, or --file PATH, or --error TEXT"),
         (["x", "--file", "y"], "give the words to find, or --file PATH, or --error TEXT"),
         (["--file", "y", "--in", "tools"], "--in is about words"),
+        (["--file", "y", "--regex", "y"], "--regex is about words"),
         (["x", "--in", "stories"], "--in 'stories' is none of prompts, answers, tools, paths"),
         (["++"], "has no word to search for"),
         (["x", "--regex", "("], "is no regular expression"),
