@@ -12,12 +12,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from sessionlog.errors import LogNotReadable, MissingExtra
-from sessionlog.hashes import hash_bytes
 from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify
 from sessionlog.ledger.row_spool import RowSpool
-from sessionlog.ledger.scanning import PRINT, Ends, source_of
+from sessionlog.ledger.scanning import Ends, source_of
 from sessionlog.sources.fold_items import Item, ItemFold, ItemState
 from sessionlog.sources.protocol import Resume, Source
 
@@ -42,7 +41,6 @@ class Job(Struct, frozen=True, kw_only=True):
         size: Bytes to read, about.
         stamp: The version of what the index knows of it; None for nothing.
         resume: Where an earlier reading ended; None to read it from the start.
-        head: A hash of its first bytes then.
         prefix: A checksum of all bytes before that offset.
     """
 
@@ -51,7 +49,6 @@ class Job(Struct, frozen=True, kw_only=True):
     size: int
     stamp: int | None = None
     resume: Resume | None = None
-    head: str = ""
     prefix: str = ""
 
 
@@ -87,8 +84,8 @@ class Extracted(Struct, frozen=True, kw_only=True):
         settled: It had not been written to for a while.
         batches: The items, each batch as a tuple of the fields of `Batch`.
         resume: Where the next reading continues.
-        head: As in `Job`.
         prefix: As in `Job`.
+        failed: The log could not be read: what is known of it stays.
     """
 
     job: Job
@@ -97,34 +94,30 @@ class Extracted(Struct, frozen=True, kw_only=True):
     settled: bool
     batches: list[tuple[Any, ...]] | RowSpool
     resume: Resume | None
-    head: str
     prefix: str
+    failed: bool
 
 
 def extract(job: Job, folder: str | None = None) -> Extracted:
-    """Read a log; one that cannot be read has no items. Large results are in a file in `folder`."""
+    """Read a log; large results are in a file in `folder`."""
     source = source_of(job.source)
     identity = identify(job.path, source.sidecars(job.path))
     settled = identity is not None and time.time_ns() - identity[3] > STABLE_AFTER_NS
     with Ends(job.path) as ends:
-        first = ends.head(PRINT)
-        head = hash_bytes(first) if first is not None else ""
         resume = job.resume
         if resume is not None and not (job.prefix and ends.prefix(resume.offset) == job.prefix):
             resume = None
-        collector = _Collector(folder)
+        collector, ended, failed = _Collector(folder), None, False
         try:
             ended = _collect(source, job.path, resume, collector)
-        except Exception as error:  # noqa: BLE001 - a bug in a source must not break the search of all others
-            if not isinstance(error, LogNotReadable | MissingExtra) and resume is not None:
-                resume, collector = None, _Collector(folder)  # its state may be damaged
-                ended = _collect(source, job.path, None, collector)
-            else:
-                ended = None
+        except Exception:  # noqa: BLE001 - a bug in a source must not break the search of all others
+            failed = True
+        if failed and resume is not None:  # its state may be damaged
+            return extract(replace(job, resume=None), folder)
         prefix = "" if ended is None else ends.prefix(ended.offset)
     return Extracted(
         job=job, from_start=resume is None, identity=identity, settled=settled, batches=collector.finish(),
-        resume=ended, head=head, prefix=prefix,
+        resume=ended, prefix=prefix, failed=failed or identity is None,
     )  # fmt: skip
 
 

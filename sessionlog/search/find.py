@@ -230,16 +230,19 @@ def _refresh_ledger(place: Place) -> list[str]:
     """Bring the ledger up to date."""
     if ask_current(place.ledger, place.env, lambda _: True):
         return []
-    from sessionlog.ledger.ask import Where, ask
+    from sessionlog.ledger.ask import refresh
+    from sessionlog.ledger.store import open_ledger
     from sessionlog.pricing.book import PriceBook
 
-    notes: list[str] = []
-    more = {} if place.scanner is None else {"scanner": place.scanner}
-    where = Where(ledger=place.ledger, env=place.env, progress=place.progress, **more)
-    ask(where, place.prices or PriceBook.load(), lambda book: notes.extend(book.notes))
-    if unusable := [note for note in notes if "ledger is" in note]:
-        raise LedgerUnusable(f"a search needs the ledger: {unusable[0]}")
-    return notes
+    book = open_ledger(place.ledger, place.prices or PriceBook.load())
+    try:
+        more = {} if place.scanner is None else {"scanner": place.scanner}
+        refresh(book, place.env, progress=place.progress, **more)
+        return list(book.notes)
+    except sqlite3.DatabaseError as error:
+        raise LedgerUnusable(f"{place.ledger}: {error}; `sessionlog ledger verify` shows more") from error
+    finally:
+        book.close()
 
 
 class _Sessions:

@@ -50,7 +50,6 @@ CREATE TABLE logs (
     missing INTEGER NOT NULL,
     offset INTEGER NOT NULL,
     line INTEGER NOT NULL,
-    head TEXT NOT NULL,
     prefix TEXT NOT NULL,
     state BLOB NOT NULL,
     stamp INTEGER NOT NULL

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sessionlog.ledger.identity import path_of, stored_path
-from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE
-from sessionlog.ledger.sync import LedgerBusy, Progress, without_waiting
+from sessionlog.ledger.schema import HERE
+from sessionlog.ledger.sync import Progress, without_waiting
 from sessionlog.ledger.trust import read_only
 from sessionlog.search.extract import Batch, Extracted, Job, extract
 from sessionlog.search.store import WORDS
@@ -35,12 +35,12 @@ _MANY = 200_000
 
 _FIELDS = (
     "path", "source", "parser", "device", "inode", "size", "mtime_ns", "ctime_ns", "beside", "settled", "missing",
-    "offset", "line", "head", "prefix", "state", "stamp",
+    "offset", "line", "prefix", "state", "stamp",
 )  # fmt: skip
 _IDENTITY = ("device", "inode", "size", "mtime_ns", "ctime_ns", "beside")
 _SAME = " AND ".join(f"l.{name} = f.{name}" for name in _IDENTITY)
 _CHANGED = f"""
-SELECT f.path, f.source, f.size, l.id, l.stamp, l.offset, l.line, l.head, l.prefix, l.state,
+SELECT f.path, f.source, f.size, l.id, l.stamp, l.offset, l.line, l.prefix, l.state,
     l.parser = f.parser * 1000 + {ITEMS_VERSION} AND l.device = f.device AND l.inode = f.inode AND l.size <= f.size
 FROM ledger.files f LEFT JOIN logs l ON l.path = f.path
 WHERE f.missing = {HERE}
@@ -103,13 +103,10 @@ def update(
 
 
 def _job(row: tuple[Any, ...]) -> Job:
-    path, source, size, _, stamp, offset, line, head, prefix, state, grown = row
+    path, source, size, _, stamp, offset, line, prefix, state, grown = row
     resume = Resume(offset=offset, line=line, state=state) if grown and offset and prefix else None
     left = size - (offset if resume is not None else 0)
-    return Job(
-        path=path_of(path), source=source, size=max(0, left), stamp=stamp, resume=resume, head=head or "",
-        prefix=prefix or "",
-    )  # fmt: skip
+    return Job(path=path_of(path), source=source, size=max(0, left), stamp=stamp, resume=resume, prefix=prefix or "")
 
 
 class _Writer:
@@ -139,10 +136,10 @@ class _Writer:
         self._connection.execute("DELETE FROM logs WHERE id = ?", (log_id,))
 
     def insert(self, extracted: Extracted) -> None:
-        """Insert the items of a log, unless another process has read it meanwhile, or it is gone."""
+        """Insert the items of a log, unless another process has read it meanwhile, or it cannot be read now."""
         job, path = extracted.job, stored_path(extracted.job.path)
         row = self._connection.execute("SELECT id, stamp FROM logs WHERE path = ?", (path,)).fetchone()
-        if (None if row is None else row[1]) != job.stamp or extracted.identity is None:
+        if (None if row is None else row[1]) != job.stamp or extracted.failed:
             for _ in extracted.batches:
                 pass  # reading a spooled result deletes its file
             return
@@ -161,7 +158,7 @@ class _Writer:
         parser = self._parsers.get(job.source, 0) * 1000 + ITEMS_VERSION
         values = (
             log_id, stored_path(job.path), job.source, parser, *(extracted.identity or ()), extracted.settled, HERE,
-            resume.offset, resume.line, extracted.head, extracted.prefix, resume.state, (job.stamp or 0) + 1,
+            resume.offset, resume.line, extracted.prefix, resume.state, (job.stamp or 0) + 1,
         )  # fmt: skip
         marks = ", ".join("?" * len(values))
         sql = f"INSERT OR REPLACE INTO logs (id, {', '.join(_FIELDS)}) VALUES ({marks})"  # noqa: S608 - names of the schema
@@ -241,6 +238,3 @@ def numbers_of(packed: bytes) -> array[int]:
 def item_numbers(first: int, last: int, numbers: bytes | None) -> Sequence[int]:
     """Return the numbers of a segment's items, in their order."""
     return range(first, last + 1) if numbers is None else numbers_of(numbers)
-
-
-__all__ = ["ELSEWHERE", "GONE", "LedgerBusy", "Runner", "item_numbers", "numbers_of", "run_here", "update"]

@@ -120,7 +120,7 @@ class ItemFold:
             if self._open and isinstance(call := self._open[-1].step, ToolCall) and isinstance(call.input, str):
                 call.input += step.text
             return
-        if isinstance(step, Response) and _has_text(step.text):
+        if self._open and isinstance(step, Response) and text_of(step.text):
             self._open = [one for one in self._open if one.step is not None]  # it has the text of its pieces, too
         yield from self.end()
         if isinstance(step, ToolCall):
@@ -240,7 +240,3 @@ def _texts(value: Any) -> list[str]:
         elif one is not None and not isinstance(one, bool):
             found.append(str(one))
     return found
-
-
-def _has_text(content: Content) -> bool:
-    return bool(text_of(content))

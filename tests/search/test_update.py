@@ -12,10 +12,11 @@ import pytest
 
 from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
-from sessionlog.errors import LedgerUnusable
+from sessionlog.errors import LedgerUnusable, LogNotReadable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.store import open_ledger
 from sessionlog.pricing.book import PriceBook
+from sessionlog.search import extract as extracting
 from sessionlog.search import update as updating
 from sessionlog.search.find import open_up_to_date
 from sessionlog.search.store import index_path, open_index
@@ -261,3 +262,34 @@ def test_texts_with_anything_in_them(home):
     for number in range(6):
         assert len(home.find(f"neighbour{number}").hits) == 1
     assert json.dumps(home.texts("odd"))
+
+
+def test_a_log_that_cannot_be_read_now(home):
+    """What is known of it stays, and it is read again by the next search."""
+    home.find("importer")
+    home.write(1, said("the importer again", 9), ago=5)
+    with patch.object(extracting, "_collect", side_effect=LogNotReadable("locked")):
+        assert len(home.find("importer").hits) == 3
+    assert len(home.find("importer").hits) == 4
+
+
+def test_a_damaged_state_is_left(home):
+    """A log whose reading cannot continue is read from its start."""
+    home.write(1, *(said(f"filler number {n} " + "x y z " * 200, 3) for n in range(80)))
+    home.find("importer")
+    index = sqlite3.connect(home.index)
+    index.execute("UPDATE logs SET state = x'c1'")
+    index.commit()
+    index.close()
+    home.write(1, said("the importer again", 9), ago=5)
+    assert len(home.find("importer").hits) == 4
+
+
+def test_a_ledger_that_cannot_be_used(home):
+    """Is named; the index is left alone."""
+    home.find("importer")
+    before = home.index.read_bytes()
+    (home.folder / "ledger.sqlite3").write_bytes(b"SQLite format 3\0" + b"\xa5" * 5000)
+    with pytest.raises(LedgerUnusable, match=r"ledger\.sqlite3"):
+        home.find("importer")
+    assert home.index.read_bytes() == before
