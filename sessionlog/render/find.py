@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -38,9 +39,9 @@ _GONE = {"archive": "log deleted: from the archive", "index": "log deleted: only
 
 
 def replay_command(hit: Hit) -> str:
-    """Return the command that opens the replay of a session where the hit is."""
+    """Return the command that opens the replay of a session where the hit is; the id is quoted for a shell."""
     at = "" if hit.time_ns is None else f" --at {format_time(hit.time_ns)}"
-    return f"sessionlog replay {hit.session.name}{at}"
+    return f"sessionlog replay {shlex.quote(hit.session.name)}{at}"
 
 
 def render_found(found: Found, view: View, *, file: str = "") -> Iterator[Line]:
@@ -166,8 +167,9 @@ def _marked(text: str, room: int) -> list[tuple[str, str]]:
     end = text.find("\n", max(0, found))
     line = text[start : end if end >= 0 else len(text)].lstrip()
     found = line.find(OPEN)
-    before = line[max(0, found - _BEFORE) : found] if found >= 0 else ""
-    pieces = [(f"…{before}" if found > _BEFORE else before, "")] if found >= 0 else []
+    most = min(_BEFORE, room // 3)
+    before = line[max(0, found - most) : found] if found >= 0 else ""
+    pieces = [(f"…{before}" if found > most else before, "")] if found >= 0 else []
     rest = line[found:] if found >= 0 else line
     for number, piece in enumerate(rest[: 4 * room].split(OPEN)):
         marked, is_closed, plain = piece.partition(CLOSE)
