@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -146,13 +146,13 @@ def _own_session(source: Source, path: str) -> str:
     return next(iter(source.name_sessions(path)), "")
 
 
-def read_items(source: Source, path: str, place: int, wanted: Callable[[Item], bool] | None = None) -> Iterator[Item]:
+def read_items(source: Source, path: str, place: int) -> Iterator[Item]:
     """Yield the items of a log from the row at an offset on; of a log without offsets all of them."""
     fold = ItemFold(ItemState(_own_session(source, path)))
     for one in source.read_steps(path, Resume(offset=place) if place else None):
         if not isinstance(one, Resume):
-            yield from filter(wanted, fold.take(*one))
-    yield from filter(wanted, fold.end())
+            yield from fold.take(*one)
+    yield from fold.end()
 
 
 class _Collector:
