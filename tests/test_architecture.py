@@ -27,7 +27,7 @@ ORDER = (
     {"cli"},
     {"mcp_server"},
     {"render"},
-    {"export"},
+    {"export", "search"},
     {"analytics"},
     {"conversation"},
     {"context"},
@@ -62,7 +62,7 @@ USERS = {
     "demo": {"cli"},
     "guard": {"cli"},
     "engine": {"cli", "mcp_server", "render", "export", "analytics"},
-    "archive": {"cli", "mcp_server", "render", "analytics", "conversation", "context"},
+    "archive": {"cli", "mcp_server", "render", "search", "analytics", "conversation", "context"},
 }
 """Rooms of the order that may import a room beside it."""
 

@@ -39,9 +39,19 @@ def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple
     if not isinstance(found, Entry):
         yield *found, None
         return
+    with open_entry(found, folder) as log:
+        yield log, _session_of(target, found), found
+
+
+@contextmanager
+def open_entry(entry: Entry, folder: str) -> Iterator[Log]:
+    """Yield the log of an entry of the archive in a folder, unpacked into a private folder until the context ends.
+
+    Raises:
+        LogNotReadable: It cannot be unpacked.
+    """
     from sessionlog.archive.pack import unpack
 
-    entry, session_id = found, _session_of(target, found)
     place = files.temporary_directory("sessionlog-archive-")
     try:
         unpack(os.path.join(folder, entry.name), entry, place)
@@ -49,7 +59,7 @@ def open_session(target: str, directory: str | None, env: Env) -> Iterator[tuple
             with suppress(LogNotReadable):  # the session's own log can be read without it
                 unpack(os.path.join(folder, other.name), other, place)
         path = os.path.join(place, *member_of(entry.path).split("/"))
-        yield Log(source=_with_original_paths(_source_of(entry), place), path=path), session_id, entry
+        yield Log(source=_with_original_paths(_source_of(entry), place), path=path)
     finally:
         files.remove_directory(place)
 

@@ -38,6 +38,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "audit": "Compare an agent's log with what passed on the wire.",
     },
     "Logs, ledger and archive": {
+        "find": "Find words in all sessions, and who changed a file.",
         "sources": "List the agents whose logs are found here.",
         "check": "Name every damaged byte by file and line; mend logs.",
         "scrub": "Find keys and passwords in logs; write clean copies.",

@@ -67,6 +67,9 @@ class Option:
 SESSIONS_SHOWN = 50
 """Sessions that a table shows by default; JSON, CSV and Markdown have all."""
 
+HITS_SHOWN, ERRORS_SHOWN = 20, 5
+"""Hits that `find` shows by default; what followed an error is read from its whole log."""
+
 USAGE_BY = "provider,model"
 """What `usage` groups by if no other keys are given."""
 
@@ -200,6 +203,7 @@ REPLAY = (
     Option("--follow", "follow", "flag", "Show new events as the log grows, to the session's end.", short="-f"),
     Option("--speed", "speed", "text", "Pause as the session did: 1x, 10x; 5 s at most.", "FACTOR"),
     Option("--only", "only", "text", "Event types, with commas: tool.call,llm.*,progress.", "TYPES"),
+    Option("--at", "at", "text", "Begin with what was going on at this RFC 3339 time.", "TIME"),
     Option("--all-messages", "all_messages", "flag", "Every request's messages, seen or not."),
     Option("--full", "full", "flag", "Long texts in full."),
     Option(
@@ -303,6 +307,21 @@ SQL = (
     Option("--timeout", "seconds", "decimal", "Stop after this time.", "SECONDS", default=60.0, least=0.001), NOW,
 )  # fmt: skip
 
+FIND = (
+    Option("", "words", "texts", "Words, phrases in quotes, wor* for the beginning of one.", "WORDS"),
+    Option("--in", "part", "text", "Only in these texts: prompts, answers, tools or paths.", "TEXTS"),
+    Option("--regex", "regex", "text", "Only hits whose text matches this regular expression, too.", "PATTERN"),
+    Option("--file", "file", "text", "Calls that read or changed this file, with each change.", "PATH"),
+    Option("--error", "error", "text", "Failed calls with these words, and what mended them.", "TEXT"),
+    *_TIME, PROJECT, SOURCE,
+    Option("--session", "session", "text", "Only this session: the beginning or end of its id.", "SESSION"),
+    Option(
+        "--limit", "limit", "number", "At most so many hits, the newest; 0 for all.", "N", least=0, short="-n",
+        default_help=f"{HITS_SHOWN}, with --error {ERRORS_SHOWN}",
+    ),
+    AS_JSON, TZ, NOW, _OTHER_LEDGER,
+)  # fmt: skip
+
 EXPORT = (
     Option("", "destination", "text", "With --parquet, the folder or URL to write to.", "DEST"),
     Option("--otlp", "otlp", "text", "A collector of OTLP over HTTP: http://localhost:4318.", "ENDPOINT"),
@@ -391,6 +410,7 @@ DEMO = (Option("--dir", "directory", "text", "Record here instead of a temporary
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "What": (
+        "--in", "--regex", "--file", "--error", "--session",
         "--by", "--provider", "--model", "--tool", "--server", "--project", "--status", "--source", "--merge-worktrees",
         "--live", "--active", "--hours",
     ),
@@ -404,11 +424,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "yield": YIELD,
-    "sources": SOURCES, "report": REPORT,
+    "report": REPORT,
     "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
-    "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
+    "budget reset": (_OTHER_LEDGER, AS_JSON),
+    "find": FIND, "sources": SOURCES, "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
     "ledger": LEDGER_SHOW, "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
     "ledger backup": LEDGER_BACKUP, "ledger forget": LEDGER_FORGET, "archive": ARCHIVE, "pricing": PRICING,
     "run": RUN, "guard": GUARD, "chat": CHAT, "mcp": (LEDGER, ALLOW_PATHS), "demo": DEMO,

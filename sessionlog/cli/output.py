@@ -1,7 +1,7 @@
 """The output of every command: data to stdout, notes to stderr, errors with the next step.
 
-Exit codes: 0 success, 1 findings (such as damage, an exceeded budget, a difference), 2 wrong usage, 3 data unreadable,
-130 interrupted.
+Exit codes: 0 success, 1 findings (such as damage, an exceeded budget, a difference) or nothing found (`find`), 2 wrong
+usage, 3 data unreadable, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import note_archived, price_book, read_settings
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.times import parse_time
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
-from sessionlog.render.replay import pace, selector
+from sessionlog.render.replay import pace, selector, since
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
 from sessionlog.render.replay.fold import Subagents, fold_replay
@@ -50,6 +51,7 @@ def replay(
     follow: bool,
     speed: str | None,
     only: str | None,
+    at: str | None,
     all_messages: bool,
     full: bool,
     subagents: str,
@@ -72,6 +74,7 @@ def replay(
         fail("choose only one of --follow and --speed")
     if subagents not in ("inline", "none", "only"):
         fail(f"--subagents {subagents!r} is none of inline, none and only")
+    start_ns = _moment(at)
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
@@ -80,14 +83,14 @@ def replay(
         types: set[str] = set()
         items = _collect_types(_items(log, session, follow=follow, factor=factor), types)
         if as_json:
-            texts = _or_note_types(_json_lines(items, chosen), types)
+            texts = _or_note_types(_json_lines(since(items, start_ns), chosen), types)
         else:
             name = name_of_session(log, session)
             blocks = fold_replay(
                 items, own=log.source.id in OWN, session_id=name, all_messages=all_messages, chosen=chosen,
                 subagents=cast("Subagents", subagents), price=None if plain else _price(prices),
             )  # fmt: skip
-            texts = _painted(_or_note_types(blocks, types), view, colours)
+            texts = _painted(_or_note_types(since(blocks, start_ns), types), view, colours)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
@@ -101,6 +104,15 @@ def _price(prices: str | None) -> Price:
         return book().price(*args, **more)  # loading takes 40 ms: the head of the session is shown before
 
     return price
+
+
+def _moment(at: str | None) -> int | None:
+    if at is None:
+        return None
+    time_ns = parse_time(at)
+    if time_ns is None:
+        fail(f"--at {at!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
+    return time_ns
 
 
 def _factor(speed: str | None) -> float | None:

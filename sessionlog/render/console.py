@@ -27,6 +27,7 @@ THEME = Theme(
         "model": "bold",
         "tool": "cyan",
         "note": "dim",
+        "found": "bold yellow",
         "heat": "green",
         "part.1": "blue",
         "part.2": "cyan",

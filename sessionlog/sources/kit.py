@@ -457,9 +457,10 @@ def source(
     places = tuple(places)
     names = name_sessions or (lambda path: ["/".join(filter(None, (session_of(path), subagent_of(path))))])
     decode = msgspec.msgpack.Decoder(tuple[FoldState, state_type]).decode  # type: ignore[valid-type]
+    decode_state = msgspec.msgpack.Decoder(state_type).decode
     driver = _Driver(
         id, rows, steps, state or (lambda _: state_type()), decode, finish, complete, basis, gives_last_again,
-        session_of, names, beside, is_apart, harness, has_totals, full_rows or rows,
+        session_of, names, beside, is_apart, harness, has_totals, full_rows or rows, decode_state,
     )  # fmt: skip
     if recognises is None:
         assert is_row is not None, f"{id}: without `is_row` or `recognises` its logs cannot be recognised"
@@ -474,6 +475,7 @@ def source(
         scan=driver.scan,
         read=driver.read,
         read_tail=driver.read_tail,
+        read_steps=driver.read_steps,
         name_sessions=names,
         retention=retention,
         sidecars=sidecars,
@@ -534,6 +536,7 @@ class _Driver(Struct, Generic[R], frozen=True):
     _harness: str
     _has_totals: bool
     _full_rows: LogFormat[Any]
+    _decode_state: Callable[[bytes], Any]
 
     def scan(self, path: str, resume: Resume | None) -> LogScan:
         """Scan a log for reports, or what was appended to it.
@@ -642,6 +645,27 @@ class _Driver(Struct, Generic[R], frozen=True):
             for row in chain(log.rows(), log.last()):
                 if not isinstance(row, Problem):  # the first row of a tail is cut, and so is one that is being written
                     yield from self._steps(row, state)
+        finally:
+            log.close()
+
+    def read_steps(self, path: str, resume: Resume | None = None) -> Iterator[tuple[int, Step] | Resume]:
+        """Yield all steps with the offsets of their rows; see `Source.read_steps`. Raises as `scan` does."""
+        log = self._full_rows.open(path, resume)
+        try:
+            state = self._decode_state(resume.state) if resume is not None and resume.state else self._new_state(path)
+            for row in log.rows():
+                if not isinstance(row, Problem):
+                    place = log.place()[2]
+                    for step in self._steps(row, state):
+                        yield place, step
+            if self._full_rows.can_resume and not isinstance(log, _WholeReading):
+                yield Resume(offset=log.lines.offset, line=log.lines.line, state=msgspec.msgpack.encode(state))
+            for row in log.last():
+                if not isinstance(row, Problem):
+                    for step in self._steps(row, state):
+                        yield log.place()[2], step
+            for step in self._finish(state):
+                yield log.place()[2], step
         finally:
             log.close()
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Self
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
@@ -54,6 +54,7 @@ from sessionlog.sources.kit import (
     name,
     source,
 )
+from sessionlog.sources.native_texts import SeenTexts, text_steps
 from sessionlog.sources.native_turns import Message, Turns
 from sessionlog.sources.protocol import HEAD, Env, Resume
 from sessionlog.sources.record import Record, ScannedSession
@@ -122,6 +123,26 @@ class Row(Struct, gc=False):
     data: Data | None
 
 
+class FullData(Data, gc=False, omit_defaults=True):
+    """A payload with its texts, which reports do not need."""
+
+    messages: list[Raw] | None = None  # type: ignore[assignment]
+    content: Any = None
+    reasoning: Any = None
+    reasoning_content: Any = None
+    tool_calls: Any = None
+    summary: Any = None
+    input: Any = None
+    id: Any = None
+
+
+class FullRow(Row, gc=False):
+    """An event with its texts."""
+
+    data: FullData | None
+
+
+_NO_FULL_DATA = FullData()
 _UNFINISHED = Row("", 0, "", "", None)
 """Follows the event of a last line without a newline, which may still become another event."""
 
@@ -134,8 +155,10 @@ class _Reading:
         offset: Where the last of them ends.
     """
 
-    def __init__(self, path: str, resume: Resume | None) -> None:
+    def __init__(self, path: str, resume: Resume | None, *, is_full: bool = False) -> None:
         begun = resume or Resume(offset=0)
+        self._typed_row: Typed[Any] = _FULL_ROW if is_full else _ROW
+        self._typed_data: Typed[Any] = _FULL_DATA if is_full else _DATA
         self._path, self._start, self._nth = path, 0, 0
         self.line, self.offset = begun.line, begun.offset
         self._file, self._unpacked = open_unpacked(path)
@@ -150,7 +173,7 @@ class _Reading:
 
     def rows(self) -> Iterator[Row | Problem]:
         """Yield the events of the whole lines."""
-        stream, readline, decode = self._stream, self._file.readline, _ROW.decode
+        stream, readline, decode = self._stream, self._file.readline, self._typed_row.decode
         is_line_start = True
         while piece := readline(MAX_SCAN_LINE + 1):
             if is_line_start and piece[-1] == _NEWLINE and not (len(piece) > LARGE and too_large(piece)):
@@ -194,7 +217,8 @@ class _Reading:
         for item in items:
             self._nth += 1
             if isinstance(item, Event):
-                yield Row(item.session_id, item.seq, item.type, item.ts, _DATA.fit(item.data))
+                row = FullRow if self._typed_row is _FULL_ROW else Row
+                yield row(item.session_id, item.seq, item.type, item.ts, self._typed_data.fit(item.data))
             else:
                 yield item
 
@@ -207,6 +231,7 @@ class _Reading:
 
 
 _ROW, _DATA = Typed(Row), Typed(Data)
+_FULL_ROW, _FULL_DATA = Typed(FullRow), Typed(FullData)
 
 
 class End(Struct):
@@ -244,6 +269,7 @@ class State(Struct, omit_defaults=True):
         is_rejected: A pin was rejected.
         is_unfinished: The log ends with an event without its newline.
         turns: The user's prompts.
+        seen: The texts so far, where the log is read with its texts.
     """
 
     path: str
@@ -265,6 +291,7 @@ class State(Struct, omit_defaults=True):
     is_rejected: bool = False
     is_unfinished: bool = False
     turns: Turns = field(default_factory=Turns)
+    seen: SeenTexts | None = None
 
     @property
     def begin_ns(self) -> int | None:
@@ -274,6 +301,9 @@ class State(Struct, omit_defaults=True):
 
 def steps(row: Row, state: State) -> Iterable[Step]:
     """What an event means; of events that only show activity, one in five minutes yields a step."""
+    if type(row) is FullRow:
+        state.seen = state.seen or SeenTexts()
+        return text_steps(row.type, row.data or _NO_FULL_DATA, parse_time(row.ts), state.seen)
     time_ns, before_ns, step_ns = parse_time(row.ts), state.last_ns, state.step_ns
     is_near = False
     if time_ns is not None:
@@ -723,6 +753,7 @@ SOURCE = replace(
         places=(),
         logs="*.jsonl",
         rows=LogFormat(_Reading, can_resume=True),
+        full_rows=LogFormat(lambda path, resume: _Reading(path, resume, is_full=True), can_resume=True),
         steps=steps,
         state=State,
         state_type=State,

@@ -103,6 +103,9 @@ class Source(Struct, frozen=True, kw_only=True):
         scan: (path, where to resume or None) → records for reports, as fast as possible.
         read: (path, session id or None for the first) → the session as events of the native types, and problems.
         read_tail: (path, bytes) → the steps of the rows in the last bytes of a log, for what has just happened.
+        read_steps: (path, where to begin or None) → all steps with their texts, for search, each with the offset of its
+            row (0 where rows have none). A `Resume` among them is where the next reading may begin: what follows it is
+            of an unfinished row. A `Resume` without a state begins at a row in the middle of the log.
         name_sessions: path → the ids of the sessions in it, cheaply; a file that is one session is named by its name.
         retention: env → how long logs are kept; None = nothing is known.
         sidecars: path → other files that a scan of this log reads, existing or not (a database's `-wal` is known): the
@@ -129,6 +132,7 @@ class Source(Struct, frozen=True, kw_only=True):
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: ()
     parent_of: Callable[[str], Parent | None] = lambda _: None
     read_tail: Callable[[str, int], Iterable[Step]] = lambda *_: ()
+    read_steps: Callable[[str, Resume | None], Iterator[tuple[int, Step] | Resume]] = lambda *_: iter(())
     caveat: str = ""
 
 

@@ -50,6 +50,7 @@ def all_commands(own):
         ["report", "--html", str(own.parent / "report.html"), *timed],
         ["routing-quality", *timed], ["status", "--now", NOW], ["status", whole, "--json", "--now", NOW],
         ["budget", "--now", NOW], ["budget", "check"], ["budget", "reset"], ["sources"], ["sources", "--json"],
+        ["find", "the", "--now", NOW], ["find", "--file", "app.py", "--json"], ["find", "--error", "failed"],
         ["replay", whole, "--plain"], ["replay", damaged, "--json"], ["replay", "whole", "--plain"],
         ["context", damaged, "--full"], ["audit", whole], ["diff", whole, damaged], ["watch", "--once", "--now", NOW],
         ["check"], ["check", str(own), "--json", "--strict"], ["scrub"], ["scrub", str(own), "--write", str(own.parent / "clean")],

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import Problem
@@ -24,7 +25,12 @@ from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
 
-__all__ = ["LONGEST", "Paint", "fold_replay", "lay_out", "pace", "replay", "selector"]
+__all__ = ["LONGEST", "Paint", "fold_replay", "lay_out", "pace", "replay", "selector", "since"]
+
+T = TypeVar("T")
+
+_BEGIN = frozenset({"llm.request", "llm.response"})
+"""Types of events with which something new begins."""
 
 LONGEST = 5.0
 """Seconds of the longest pause that `pace` makes."""
@@ -80,6 +86,29 @@ def selector(only: Iterable[str]) -> Callable[[str], bool] | None:
     """Return a test of event types by names or patterns; None without any."""
     patterns = tuple(only)
     return (lambda kind: any(fnmatchcase(kind, pattern) for pattern in patterns)) if patterns else None
+
+
+def since(items: Iterable[T], start_ns: int | None) -> Iterator[T]:
+    """Yield the events or blocks of a session from a moment on: from the prompt or answer that was going on then.
+
+    The start of the session is always among them; None yields everything.
+    """
+    held: list[T] = []
+    has_begun = start_ns is None
+    for item in items:
+        time_ns, kind = getattr(item, "time_ns", None), getattr(item, "type", "")
+        if has_begun or kind == "session.start":
+            yield item
+        elif time_ns is not None and start_ns is not None and time_ns > start_ns:
+            has_begun = True
+            yield from held
+            yield item
+        else:
+            if kind in _BEGIN and getattr(held[0] if held else None, "time_ns", None) != start_ns:
+                held = []
+            held.append(item)
+    if not has_begun:
+        yield from held
 
 
 def pace(

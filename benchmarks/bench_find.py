@@ -1,0 +1,140 @@
+"""Print how `sessionlog find` does on logs of Claude Code: indexing, size of the index, and the time of searches.
+
+The generated transcripts hold slices of what is on this machine (Python's library, documentation), because made-up
+texts repeat few words, and an index of them would be small.
+
+python benchmarks/bench_find.py [--megabytes 1000] [--rounds 3]
+"""
+
+import argparse
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+if not __package__:  # run as a script
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.agent_homes import Texts, Truth
+from benchmarks.claude_home import ClaudeHome
+from benchmarks.measure import SESSIONLOG, print_table
+from sessionlog.engine.scanner import run_jobs, scanner
+from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.store import open_ledger
+from sessionlog.pricing.book import PriceBook
+from sessionlog.search.extract import extract
+from sessionlog.search.find import Place, Question, find
+from sessionlog.search.query import parse_query
+from sessionlog.search.store import index_path, open_index
+from sessionlog.search.update import update
+
+PLACES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], "/usr/share/doc")
+SUFFIXES = ("py", "txt", "md", "gz", "rst")
+QUERIES = (
+    ["getaddrinfo"], ["import subprocess"], ["connection", "refused"], ["retry budget"], ["Traceback"],
+    ["unicode_literals"], ["serializ*"], ["deprecated", "-warning"], ["self"],
+)  # fmt: skip
+
+
+class Slices(Texts):
+    """Texts that are slices of files of this machine."""
+
+    def __init__(self, rng, *, megabytes=60):
+        super().__init__(rng, longest=400_000)
+        paths = sorted(path for place in PLACES for suffix in SUFFIXES for path in Path(place).rglob(f"*.{suffix}"))
+        rng.shuffle(paths)
+        pieces, size = [], 0
+        for path in paths:
+            content = path.read_bytes()[:300_000]
+            try:
+                content = gzip.decompress(content) if path.suffix == ".gz" else content
+            except (OSError, EOFError):
+                continue
+            pieces.append(content.decode("utf-8", "replace"))
+            size += len(pieces[-1])
+            if size > megabytes << 20:
+                break
+        self._all = "\n".join(pieces)
+
+    def pick(self, length):
+        """A slice of about this many characters."""
+        length = int(min(length, self.longest))
+        start = self._rng.randrange(len(self._all) - length - 1)
+        return json.dumps(self._all[start : start + length], ensure_ascii=False)[1:-1] or "ok"
+
+
+def main():
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Time `sessionlog find` on generated logs.")
+    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sessionlog-bench-") as folder:
+        rng = random.Random(5)
+        home = Path(folder) / "claude"
+        ClaudeHome(rng, Slices(rng), Truth(), home).write(options.megabytes << 20)
+        env = {"HOME": folder, "CLAUDE_CONFIG_DIR": str(home)}
+        place = Place(ledger=str(Path(folder) / "ledger.sqlite3"), env=env, runner=_read)
+        _measure_indexing(home, place, folder)
+        _measure_searches(place, env, options.rounds)
+
+
+def _read(jobs):
+    return run_jobs(jobs, extract, lambda job: job.size)
+
+
+def _measure_indexing(home, place, folder):
+    logs = [path for path in home.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in logs)
+    begun = time.perf_counter()
+    for path in logs:
+        path.read_bytes()
+    floor = time.perf_counter() - begun
+    begun = time.perf_counter()
+    book = open_ledger(place.ledger, PriceBook.load())
+    refresh(book, place.env, scanner=scanner())
+    book.close()
+    scanned = time.perf_counter() - begun
+    path = index_path(place.ledger)
+    index, _ = open_index(path)
+    begun, used = time.perf_counter(), os.times()
+    update(index, place.ledger, runner=_read)
+    seconds, after = time.perf_counter() - begun, os.times()
+    cpu = sum(after[:4]) - sum(used[:4])
+    index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    index.close()
+    stored = os.path.getsize(path)
+    print(f"{len(logs):,} logs of {size / 1e6:,.0f} MB, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    rows = [
+        ["read all bytes", f"{floor:.2f}", f"{size / 1e6 / floor:,.0f}", ""],
+        ["scan for the ledger", f"{scanned:.2f}", f"{size / 1e6 / scanned:,.0f}", ""],
+        ["index", f"{seconds:.2f}", f"{size / 1e6 / seconds:,.0f}", f"{cpu:.2f}"],
+    ]
+    print_table(["", "s", "MB/s", "CPU s"], rows)
+    print(f"\nthe index has {stored / 1e6:.1f} MB: {stored / size:.1%} of the logs\n")
+
+
+def _measure_searches(place, env, rounds):
+    environ = {**os.environ, **env, "XDG_DATA_HOME": env["HOME"]}
+    rows = []
+    for words in QUERIES:
+        found = [find(Question(query=parse_query(words)), place) for _ in range(rounds)]
+        command = [*SESSIONLOG, "find", *(word for word in words if word[0] != "-"), "--ledger", place.ledger]
+        walls = []
+        for _ in range(rounds):
+            begun = time.perf_counter()
+            subprocess.run(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            walls.append(time.perf_counter() - begun)
+        least = min(one.seconds for one in found)
+        rows.append([" ".join(words), f"{found[0].total:,}", f"{least * 1e3:.0f}", f"{min(walls) * 1e3:.0f}"])
+    print_table(["words", "hits at most", "search ms", "command ms"], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""`sessionlog find`: texts with some words, calls that changed a file, and what followed an error."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sessionlog.cli import reporting as r
+from sessionlog.cli.options import ERRORS_SHOWN, HITS_SHOWN, split_list
+from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json
+from sessionlog.engine.scanner import run_jobs, scanner
+from sessionlog.errors import LedgerUnusable
+from sessionlog.render.find import found_document, render_found, render_mended
+from sessionlog.render.report import View
+from sessionlog.search.extract import Job, extract
+from sessionlog.search.file_calls import KINDS, names_file, path_query
+from sessionlog.search.find import Found, Place, Question
+from sessionlog.search.find import find as search
+from sessionlog.search.mended import mended
+from sessionlog.search.query import parse_query
+from sessionlog.sources.fold_items import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sessionlog.search.extract import Extracted
+
+NOTHING = FOUND
+"""The exit code where nothing is found, as grep has it."""
+
+
+def find(
+    *,
+    words: list[str] | None,
+    part: str | None,
+    regex: str | None,
+    file: str | None,
+    error: str | None,
+    since: str | None,
+    until: str | None,
+    project: list[str] | None,
+    source: list[str] | None,
+    session: str | None,
+    limit: int | None,
+    as_json: bool,
+    tz: str | None,
+    now: str | None,
+    ledger: str | None,
+) -> None:
+    """Find words in the sessions of every agent: in one prompt, answer, tool call or result.
+
+    A phrase is quoted, -word must not be there, wor* begins a word. Exits with 1 if nothing is found.
+
+    Example: sessionlog find "retry budget" --in prompts --since 1mo
+    """
+    if sum(map(bool, (words, file, error))) != 1:
+        fail("give the words to find, or --file PATH, or --error TEXT")
+    if (file or error) and part:
+        fail(f"--in is about words; {'--file' if file else '--error'} searches calls and results alone")
+    if file and regex:
+        fail("--regex is about words; --file takes a path or the end of one")
+    context = r.report_context(None, tz=tz, now=now, ledger=ledger)
+    if limit is None:
+        limit = ERRORS_SHOWN if error else HITS_SHOWN
+    query = path_query(file) if file else parse_query(words or [error or ""], regex=regex)
+    question = Question(
+        query=query, part=part or "", kinds=KINDS if file else (), since=since, until=until, session=session,
+        filters={"project": project or [], "source": split_list(source)}, limit=limit or None,
+    )  # fmt: skip
+    _show(question, context, as_json=as_json, file=file or "", is_error=error is not None)
+
+
+def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: str, is_error: bool) -> None:
+    wanted = (lambda hit: names_file(hit, file)) if file else None
+    found = _search(_of_errors(question, Kind.ERROR) if is_error else question, context, wanted)
+    if is_error and not found.hits:
+        found = _search(_of_errors(question, Kind.RESULT), context, None)
+        if found.hits:
+            note("no failed call has these words: these are results that are not marked as failed")
+    errors = [one for hit in found.hits if is_error and (one := mended(hit, context.env)) is not None]
+    for sentence in found.notes:
+        note(sentence)
+    if as_json:
+        print_json(found_document(found, file=file, errors=errors))
+    elif found.hits:
+        view = partial(View, tz=context.zone, now=context.now, home=context.home)
+        r.print_lines(
+            lambda width: (
+                render_mended(found, errors, view(width=width))
+                if is_error
+                else render_found(found, view(width=width), file=file)
+            )
+        )
+    if not found.hits:
+        if not as_json:
+            note("nothing found; fewer words, `wor*` for the beginning of one, or no filters find more")
+        raise Exit(NOTHING)
+
+
+def _of_errors(question: Question, kind: Kind) -> Question:
+    from msgspec.structs import replace
+
+    return replace(question, kinds=(kind,))
+
+
+def _search(question: Question, context: r.ReportContext, wanted: Any) -> Found:
+    """Search, with progress bars while logs are read."""
+    try:
+        with r.scan_progress("reading logs") as progress:
+            place = Place(
+                ledger=str(context.ledger), env=context.env, prices=r.own_prices(context.settings, None),
+                tz=context.zone, now=context.now, runner=_read, scanner=scanner(), progress=progress,
+            )  # fmt: skip
+            return search(question, place, wanted=wanted)
+    except LedgerUnusable as error:
+        fail(str(error), UNREADABLE)
+
+
+def _read(jobs: Sequence[Job]) -> Iterator[Extracted]:
+    return run_jobs(jobs, extract, lambda job: job.size)

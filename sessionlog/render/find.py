@@ -1,0 +1,267 @@
+"""Find: hits of a search by session with the lines that have the words, changes of a file, what followed an error."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from sessionlog.analytics.columns import counted
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.events.times import format_time
+from sessionlog.render.cells import cell_len, cut_to
+from sessionlog.render.escape import one_line, terminal
+from sessionlog.render.line import Line
+from sessionlog.render.replay.changes import ChangedLine, changes_of
+from sessionlog.render.report import View
+from sessionlog.render.times import clock, home_path, stamp
+from sessionlog.search.file_calls import is_file
+from sessionlog.search.find import Found, Hit, Session
+from sessionlog.search.mended import Mended
+from sessionlog.search.query import CLOSE, OPEN
+from sessionlog.sources.fold_items import Kind, arguments_of, call_text
+from sessionlog.sources.steps import ToolCall
+
+SCHEMA = "sessionlog.find/1"
+
+_LABELS = {
+    Kind.PROMPT: "you", Kind.SYSTEM: "system", Kind.ANSWER: "answer", Kind.THINKING: "thinking", Kind.CALL: "call",
+    Kind.RESULT: "result", Kind.ERROR: "error", Kind.PATHS: "call",
+}  # fmt: skip
+_WRITTEN = ("content", "file_text", "contents", "new_source")
+_DIFF_LINES = 12
+_CALLS = 8
+_BEFORE = 30
+_STYLES = {"+": "cached", "-": "failed", "@": "note", " ": ""}
+_GONE = {"archive": "log deleted: from the archive", "index": "log deleted: only the index remembers it"}
+
+
+def replay_command(hit: Hit) -> str:
+    """Return the command that opens the replay of a session where the hit is; the id is quoted for a shell."""
+    at = "" if hit.time_ns is None else f" --at {format_time(hit.time_ns)}"
+    return f"sessionlog replay {shlex.quote(hit.session.name)}{at}"
+
+
+def render_found(found: Found, view: View, *, file: str = "") -> Iterator[Line]:
+    """Yield the lines of hits by session; with `file` each with its change of that file."""
+    yield _head(found)
+    for session, hits in _by_session(found.hits):
+        yield Line()
+        yield _session_line(session, hits[0], view)
+        for hit in hits:
+            yield from _hit_lines(hit, view, file)
+        yield Line(f"    {terminal(replay_command(hits[0]))}", "note", no_wrap=True)
+
+
+def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterator[Line]:
+    """Yield the lines of errors, each with what its session did then."""
+    yield _head(found, "error" if found.hits[0].kind == Kind.ERROR else "result")
+    for one in errors:
+        yield Line()
+        yield _session_line(one.hit.session, one.hit, view)
+        yield from _hit_lines(one.hit, view, "")
+        for call in islice(one.after, _CALLS):
+            yield Line(f"      then {_fit(_call_line(call), max(20, view.width - 12))}", no_wrap=True)
+            for sign, text in islice(changes_of(arguments_of(call.input))[0], _DIFF_LINES):
+                yield _diff_line(sign, text, view)
+        if one.count > _CALLS:
+            yield Line(f"      … {counted(one.count - _CALLS, 'more call')}", "note")
+        yield Line.of("      ", _outcome(one))
+        if one.answer:
+            yield Line.of("      last answer  ", (_fit(one_line(one.answer, 400), max(20, view.width - 20)), ""))
+        yield Line(f"    {terminal(replay_command(one.hit))}", "note", no_wrap=True)
+
+
+def _call_line(call: ToolCall) -> str:
+    return one_line(call_text(call).replace("\n", "  ", 1), 400)
+
+
+def _outcome(one: Mended) -> tuple[str, str]:
+    tool = one_line(one.tool, 40) or "the tool"
+    if one.outcome == "same call":
+        return f"✔ the same call of {tool} succeeded after {counted(one.count, 'call')}", "cached"
+    if one.outcome == "same tool":
+        return (
+            f"◌ another call of {tool} succeeded after {counted(one.count, 'call')}; this one was not repeated",
+            "unfinished",
+        )
+    return f"✘ no call of {tool} succeeded after it in this session", "failed"
+
+
+def _head(found: Found, thing: str = "hit") -> Line:
+    count = len({(hit.session.source, hit.session.id) for hit in found.hits})
+    total = counted(found.total, thing) if found.is_exact else f"at most {counted(found.total, thing)}"
+    shown = "" if found.is_exact and found.total <= len(found.hits) else f" · the newest {len(found.hits):,} shown (-n)"
+    milliseconds = max(1, round(found.seconds * 1000))
+    return Line.of((f"{counted(count, 'session')} · {total}{shown} · {milliseconds:,} ms", "title"))
+
+
+def _by_session(hits: Sequence[Hit]) -> list[tuple[Session, list[Hit]]]:
+    groups: dict[Session, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(hit.session, []).append(hit)
+    return list(groups.items())
+
+
+def _session_line(session: Session, hit: Hit, view: View) -> Line:
+    when = "no time     " if hit.time_ns is None else stamp(hit.time_ns, resolve_zone(view.tz), now=view.now)
+    project = one_line(home_path(session.project, view.home), 40) or "–"
+    line = Line.of((f"{when}  {one_line(session.source, 20)}  ", ""), (f"{project}  ", "secondary"))
+    room = max(10, view.width - cell_len(line.plain) - 2)
+    if session.prompt:
+        line.append(f"“{_fit(one_line(session.prompt, 200), room)}”", "title")
+    line.no_wrap = True
+    return line
+
+
+def _hit_lines(hit: Hit, view: View, file: str) -> Iterator[Line]:
+    when = "" if hit.time_ns is None else clock(hit.time_ns, resolve_zone(view.tz), with_seconds=True)
+    failed = "✘ " if hit.kind == Kind.ERROR else ""
+    label = f"{failed}{one_line(hit.tool, 24)}" if hit.tool else _LABELS[hit.kind]
+    line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{_fit(label, 20):20}  ", _style(hit.kind)))
+    room = max(20, view.width - len(line.plain))
+    if hit.where in _GONE:
+        line.append(f"({_GONE[hit.where]}) ", "unfinished")
+        room = max(20, view.width - len(line.plain))
+    changes = _changes(hit, file) if file else []
+    for text, style in _marked(_files(hit, file) if file else hit.text, room):
+        line.append(text, style)
+    line.no_wrap = True
+    if file:
+        added, removed = (sum(one.sign == sign for one in changes) for sign in "+-")
+        line.append(f"  +{added:,} −{removed:,}" if changes else "  read", "note")
+    yield line
+    for sign, text in changes[:_DIFF_LINES]:
+        yield _diff_line(sign, text, view)
+    if len(changes) > _DIFF_LINES:
+        yield Line(f"        … {counted(len(changes) - _DIFF_LINES, 'more line')}", "note")
+
+
+def _diff_line(sign: str, text: str, view: View) -> Line:
+    shown = _fit(terminal(text.expandtabs(4)), max(20, view.width - 12))
+    return Line(f"        {' ' if sign == '@' else sign} {shown}", _STYLES[sign], no_wrap=True)
+
+
+def _fit(text: str, room: int) -> str:
+    """Return a text of at most so many cells, with `…` where it is cut."""
+    return text if cell_len(text) <= room else f"{cut_to(text, max(0, room - 1))}…"
+
+
+def _style(kind: Kind) -> str:
+    if kind == Kind.ERROR:
+        return "failed"
+    return "you" if kind == Kind.PROMPT else "tool" if kind in (Kind.CALL, Kind.RESULT, Kind.PATHS) else "secondary"
+
+
+def _files(hit: Hit, file: str) -> str:
+    named = hit.text.replace(OPEN, "").replace(CLOSE, "").split("\n")
+    return next((one for one in named if is_file(one, file, hit.session.project)), named[0])
+
+
+def _marked(text: str, room: int) -> list[tuple[str, str]]:
+    """Return the line that has the first found words in pieces with styles, cut around them."""
+    found = text.find(OPEN)
+    start = text.rfind("\n", 0, max(0, found)) + 1
+    end = text.find("\n", max(0, found))
+    line = text[start : end if end >= 0 else len(text)].lstrip()
+    found = line.find(OPEN)
+    most = min(_BEFORE, room // 3)
+    before = line[max(0, found - most) : found] if found >= 0 else ""
+    pieces = [(f"…{before}" if found > most else before, "")] if found >= 0 else []
+    rest = line[found:] if found >= 0 else line
+    for number, piece in enumerate(rest[: 4 * room].split(OPEN)):
+        marked, is_closed, plain = piece.partition(CLOSE)
+        if number == 0 or not is_closed:
+            pieces.append((piece.replace(CLOSE, ""), "found" if number else ""))
+        else:
+            pieces += [(marked, "found"), (plain, "")]
+    return list(_cut(pieces, room))
+
+
+def _cut(pieces: Sequence[tuple[str, str]], room: int) -> Iterator[tuple[str, str]]:
+    for text, style in pieces:
+        shown = terminal(text.replace("\t", " "))
+        if cell_len(shown) > room:
+            yield _fit(shown, room), style
+            return
+        if shown:
+            yield shown, style
+        room -= cell_len(shown)
+
+
+def _changes(hit: Hit, file: str) -> list[ChangedLine]:
+    """Return the lines of a file that a call changes."""
+    step = hit.item.step if hit.item is not None else None
+    if not isinstance(step, ToolCall):
+        return []
+    arguments = arguments_of(step.input)
+    lines = changes_of(arguments)[0]
+    if not lines and isinstance(arguments, Mapping):
+        written = next((arguments[key] for key in _WRITTEN if isinstance(arguments.get(key), str)), "")
+        lines = [ChangedLine("+", line) for line in written.splitlines()]
+    return _of_file(lines, file, hit.session.project)
+
+
+def _of_file(lines: Sequence[ChangedLine], file: str, project: str) -> list[ChangedLine]:
+    """Return the lines of a patch that are about one file; an edit of one file has no file names."""
+    if not any(line.sign == "@" and line.text.startswith("*** ") for line in lines):
+        return list(lines)
+    found, is_wanted = [], False
+    for line in lines:
+        if line.sign == "@" and line.text.startswith("*** "):
+            is_wanted = is_file(line.text.partition(": ")[2], file, project)
+        elif is_wanted:
+            found.append(line)
+    return found
+
+
+def found_document(found: Found, *, file: str = "", errors: Sequence[Mended] = ()) -> dict[str, Any]:
+    """Return the JSON document of a search."""
+    mends = {id(one.hit): one for one in errors}
+    return {
+        "schema": SCHEMA,
+        "total": found.total,
+        "total_is_exact": found.is_exact,
+        "hits": [_hit_document(hit, file, mends.get(id(hit))) for hit in found.hits],
+        "notes": list(found.notes),
+    }
+
+
+def _hit_document(hit: Hit, file: str, mend: Mended | None) -> dict[str, Any]:
+    text, marks = _plain_and_marks(hit.text)
+    document: dict[str, Any] = {
+        "session": hit.session.id,
+        "source": hit.session.source,
+        "project": hit.session.project or "unknown",
+        "prompt": hit.session.prompt,
+        "time": None if hit.time_ns is None else format_time(hit.time_ns),
+        "turn": hit.turn,
+        "kind": hit.kind.name.lower(),
+        "tool": hit.tool,
+        "path": os.fsencode(hit.path).decode("utf-8", "replace"),
+        "where": hit.where,
+        "text": text,
+        "marks": marks,
+        "replay": replay_command(hit),
+    }
+    if file:
+        document["change"] = [f"{line.sign}{line.text}" for line in _changes(hit, file)]
+    if mend is not None:
+        document["after"] = [call_text(call) for call in mend.after]
+        document["outcome"], document["calls"], document["answer"] = mend.outcome, mend.count, mend.answer
+    return document
+
+
+def _plain_and_marks(text: str) -> tuple[str, list[list[int]]]:
+    """Return a text without marks, and [start, end) of each of them, in characters."""
+    pieces, marks, at, start = [], [], 0, 0
+    for piece in text.replace(CLOSE, OPEN).split(OPEN):
+        pieces.append(piece)
+        at += len(piece)
+        if len(pieces) % 2:
+            start = at
+        else:
+            marks.append([start, at])
+    return "".join(pieces), marks

@@ -1,0 +1,1 @@
+"""SEARCH: find words in the sessions of every agent."""

@@ -1,0 +1,169 @@
+"""Query: what people type, as terms, and which of them an item's text has.
+
+Words all have to be in one item; `"several words"` is a phrase, `-word` must not be there, `wor*` is the beginning of a
+word. A word with other characters in it, such as `retry_budget`, is a phrase of its parts. The same tokenizer makes the
+words of queries, of the index, and of the texts that are checked.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from sessionlog.errors import InvalidQuery
+from sessionlog.search.store import TOKENIZER
+
+OPEN, CLOSE = "\ufdd0", "\ufdd1"
+"""Around the words that a query has found; noncharacters, which no valid text holds."""
+
+_TERM = re.compile(r'(-?)"([^"]*)"?(\*?)|(\S+)')
+
+
+class Term(Struct, frozen=True):
+    """A word or a phrase.
+
+    Attributes:
+        words: The words, one after the other.
+        is_prefix: The last one is only the beginning of a word.
+        is_excluded: It must not be there.
+    """
+
+    words: tuple[str, ...]
+    is_prefix: bool = False
+    is_excluded: bool = False
+
+    @property
+    def is_phrase(self) -> bool:
+        """Whether positions matter, which an index does not have."""
+        return len(self.words) > 1
+
+
+class Query(Struct, frozen=True):
+    """What to search for; at least one term is not excluded.
+
+    Attributes:
+        terms: The terms.
+        regex: A pattern that the text has to match, too; None for any.
+    """
+
+    terms: tuple[Term, ...]
+    regex: re.Pattern[str] | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the index alone decides which items match."""
+        return self.regex is None and not any(term.is_phrase for term in self.terms)
+
+    @property
+    def index_match(self) -> str:
+        """The query for the index: every item that matches is found by it, and maybe others."""
+        wanted = [_quoted([word], is_prefix=term.is_prefix and word is term.words[-1])
+                  for term in self.terms if not term.is_excluded for word in term.words]  # fmt: skip
+        excluded = [term for term in self.terms if term.is_excluded and not term.is_phrase]
+        return _joined(wanted, [_quoted(term.words, is_prefix=term.is_prefix) for term in excluded])
+
+    @property
+    def text_match(self) -> str:
+        """The query for texts, which decides."""
+        kinds: tuple[list[str], list[str]] = ([], [])
+        for term in self.terms:
+            kinds[term.is_excluded].append(_quoted(term.words, is_prefix=term.is_prefix))
+        return _joined(*kinds)
+
+
+def parse_query(words: Sequence[str], *, regex: str | None = None) -> Query:
+    """Return the query that the arguments of a command line mean.
+
+    An argument with blanks is one phrase, as a shell's quotes suggest, unless it has quotes or `-words` of its own.
+
+    Raises:
+        InvalidQuery: There is nothing to search for, or the pattern is no regular expression.
+    """
+    texts = Texts()
+    terms = [term for argument in words for term in _terms(argument, texts)]
+    if not any(not term.is_excluded for term in terms):
+        given = " ".join(words)
+        hint = (
+            f"{given!r} has no word to search for: a word has letters or digits" if given else "nothing to search for"
+        )
+        raise InvalidQuery(f"{hint}; for example: sessionlog find retry budget")
+    try:
+        pattern = None if regex is None else re.compile(regex, re.MULTILINE)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InvalidQuery(f"--regex {regex!r} is no regular expression: {error}") from error
+    return Query(tuple(terms), pattern)
+
+
+def _terms(argument: str, texts: Texts) -> Iterable[Term]:
+    pieces = argument.split()
+    is_phrase = len(pieces) > 1 and '"' not in argument and not any(one.startswith("-") for one in pieces)
+    found = [("", argument.rstrip("*"), "*" if argument.endswith("*") else "")] if is_phrase else [
+        _piece(match) for match in _TERM.finditer(argument)
+    ]  # fmt: skip
+    for minus, text, star in found:
+        if words := texts.words_of(text):
+            yield Term(tuple(words), bool(star), bool(minus))
+
+
+def _piece(match: re.Match[str]) -> tuple[str, str, str]:
+    minus, phrase, star, word = match.groups()
+    if word is None:
+        return minus, phrase, star
+    return "-" if word.startswith("-") else "", word.lstrip("-").rstrip("*"), "*" if word.endswith("*") else ""
+
+
+def _quoted(words: Iterable[str], *, is_prefix: bool) -> str:
+    return f'"{" ".join(words)}"{" *" if is_prefix else ""}'  # words have letters and digits only
+
+
+def _joined(wanted: list[str], excluded: list[str]) -> str:
+    return f"({' AND '.join(wanted)})" + "".join(f" NOT {one}" for one in excluded)
+
+
+class Texts:
+    """A small full-text index in memory, with positions: it finds words in texts, and marks them."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='{TOKENIZER}')")
+        self._connection.execute("CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance)")
+
+    def words_of(self, text: str) -> list[str]:
+        """Return the words of a text in their order, as the index has them."""
+        with self._filled([text]) as execute:
+            return [word for (word,) in execute("SELECT term FROM words ORDER BY offset")]
+
+    def matching(self, query: Query, texts: Sequence[str]) -> dict[int, str]:
+        """Return the texts that match, by their index, with marks around what was found."""
+        sql = "SELECT rowid, highlight(texts, 0, ?, ?) FROM texts WHERE texts MATCH ?"
+        with self._filled(texts) as execute:
+            found = {number - 1: marked for number, marked in execute(sql, (OPEN, CLOSE, query.text_match))}
+        if query.regex is None:
+            return found
+        return {number: _mark(query.regex, texts[number]) for number in found if query.regex.search(texts[number])}
+
+    @contextmanager
+    def _filled(self, texts: Sequence[str]) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """Yield the function that queries these texts; they are rolled back, which is faster than deleting them."""
+        self._connection.execute("BEGIN")
+        try:
+            rows = ((number, storable(text)) for number, text in enumerate(texts, 1))
+            self._connection.executemany("INSERT INTO texts (rowid, text) VALUES (?, ?)", rows)
+            yield self._connection.execute
+        finally:
+            self._connection.execute("ROLLBACK")
+
+
+def storable(text: str) -> str:
+    """Return a text as valid UTF-8 without the characters that mark what was found."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8").replace(OPEN, "\ufffd").replace(CLOSE, "\ufffd")
+
+
+def _mark(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda match: f"{OPEN}{match[0]}{CLOSE}" if match[0] else "", storable(text))

@@ -1,0 +1,159 @@
+"""Store: the search index beside the ledger, opened only if it can be trusted.
+
+`words` is a full-text index without texts (contentless) and without positions (`detail=none`): it knows which items
+have a word, and the logs have the texts. A segment describes many items of one session in one log by packed arrays:
+kinds, times, places in the log, and hashes of the texts. An item's number is never used again; numbers without a
+segment are of texts that a log no longer has.
+
+The index holds nothing that could not be read again, but for the words of deleted logs: a damaged one is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+from sessionlog import files
+from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.trust import file_flaw, has_tables, owner_flaw
+
+APPLICATION = 0x5E5510C7
+"""`PRAGMA application_id`, which marks a database as a search index."""
+
+VERSION = 1
+"""`PRAGMA user_version`: an index of another version is made anew."""
+
+TOKENIZER = "unicode61 remove_diacritics 2"
+"""Words are letters and digits, without regard to case and accents."""
+
+WAIT_SECONDS = 5.0
+_HASH_BYTES = 16 << 20
+_BESIDE = ("", "-wal", "-shm", "-journal")
+
+WORDS = f"CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=none, tokenize='{TOKENIZER}')"
+
+SCHEMA = f"""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE logs (
+    id INTEGER PRIMARY KEY,
+    path ANY NOT NULL UNIQUE,
+    source TEXT NOT NULL,
+    parser INTEGER NOT NULL,
+    device INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    beside TEXT NOT NULL,
+    settled INTEGER NOT NULL,
+    missing INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    prefix TEXT NOT NULL,
+    state BLOB NOT NULL,
+    stamp INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE segments (
+    id INTEGER PRIMARY KEY,
+    log_id INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    is_tail INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL,
+    numbers BLOB,
+    kinds BLOB NOT NULL,
+    times BLOB NOT NULL,
+    places BLOB NOT NULL,
+    digests BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX segments_by_log ON segments(log_id);
+
+{WORDS};
+"""
+"""`numbers` of a segment: NULL where they are `first`, `first + 1` … `last`."""
+
+
+def index_path(ledger: str) -> str:
+    """Return where the search index of a ledger is: beside it."""
+    stem, suffix = os.path.splitext(ledger)
+    return f"{stem}-search{suffix or '.sqlite3'}"
+
+
+def open_index(path: str) -> tuple[sqlite3.Connection, str]:
+    """Return the index at a path, and a sentence if it had to be replaced; a missing one is created, empty.
+
+    Raises:
+        LedgerUnusable: It cannot be opened, is not the user's alone, or is another program's database.
+    """
+    try:
+        try:
+            return _open(path), ""
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            return replace_index(path, str(error))
+    except (OSError, sqlite3.Error) as error:
+        if isinstance(error, LedgerUnusable):
+            raise
+        raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error is due to the content of a database, not to a lock or a full disk."""
+    signs = ("malformed", "corrupt", "no such table", "no such column")
+    return type(error) is sqlite3.DatabaseError or any(sign in str(error) for sign in signs)
+
+
+def replace_index(path: str, why: str) -> tuple[sqlite3.Connection, str]:
+    """Delete a damaged index; return a new, empty one, and a sentence about it."""
+    for suffix in _BESIDE:
+        files.remove_file(path + suffix)
+    return _open(path), f"the search index was damaged ({why}) and is made anew: {path}"
+
+
+def _open(path: str) -> sqlite3.Connection:
+    folder = os.path.dirname(os.path.abspath(path))
+    files.make_directories(folder)
+    files.make_private(path)
+    for flaw in (file_flaw(path), owner_flaw(folder)):
+        if flaw is not None:
+            raise LedgerUnusable(flaw)
+    connection = sqlite3.connect(f"file:{_escaped(path)}", uri=True, isolation_level=None, timeout=WAIT_SECONDS)
+    try:
+        _prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in os.fsencode(os.path.abspath(path)))
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    """Check the kind of the file, and create the tables of an empty one."""
+    [(application,)] = connection.execute("PRAGMA application_id")
+    if not has_tables(connection):
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+        if not has_tables(connection):  # another process may just have created them
+            for statement in SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO words (words, rank) VALUES ('hashsize', ?)", (_HASH_BYTES,))
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    elif application != APPLICATION:
+        raise LedgerUnusable(f"{path} is another program's database")
+    [(version,)] = connection.execute("PRAGMA user_version")
+    code = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone()
+    if version != VERSION or code is not None:
+        raise sqlite3.DatabaseError(f"version {version}" if code is None else f"{code[0]} is not ours")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA cache_size = -16384")

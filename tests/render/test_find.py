@@ -1,0 +1,67 @@
+"""Hits of a search as lines: the words are in sight, marked, and nothing of a log acts on a terminal or in a shell."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sessionlog.render.find import found_document, render_found, replay_command
+from sessionlog.render.report import View
+from sessionlog.search.find import Found, Hit, Session
+from sessionlog.search.query import CLOSE, OPEN
+from sessionlog.sources.fold_items import Kind
+
+VIEW = View(width=70, tz="UTC", now=datetime(2026, 11, 21, tzinfo=UTC), home="/home/ada")
+
+
+def hit(text, **more):
+    """A hit in an answer."""
+    session = Session("pi", "s-1", more.pop("name", "s-1"), "/home/ada/src", "the prompt")
+    values = {
+        "session": session, "kind": Kind.ANSWER, "time_ns": 1_795_255_080_000_000_000, "turn": 3, "tool": "",
+        "path": "/log", "where": "log", "text": text, "item": None,
+    }  # fmt: skip
+    return Hit(**{**values, **more})
+
+
+def lines(*hits):
+    """Their lines, with `<` and `>` around what has the style of found words."""
+    found = Found(hits=hits, total=len(hits), is_exact=True, seconds=0.01)
+    return [
+        "".join(f"<{text}>" if style == "found" else text for text, style in line.parts)
+        for line in render_found(found, VIEW)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"first\n\t a {OPEN}word{CLOSE} and {OPEN}more{CLOSE}\nlast", "a <word> and <more>"),
+        (f"{'x' * 50} {OPEN}word{CLOSE}", "…xxxxxxx <word>"),
+        (f"{OPEN}word{CLOSE} {'x ' * 50}", "<word> x x x x x x x x x …"),
+        (f"{OPEN}wo\x1b[2Jrd{CLOSE}", "<wo\\x1b[2Jrd>"),
+        (f"{OPEN}two\nlines{CLOSE} end", "<two>"),
+    ],
+)
+def test_the_line_with_the_words(text, shown):
+    """It is cut around them, and what is cut is marked."""
+    [line] = [one for one in lines(hit(text)) if "turn 3" in one]
+    assert line.partition("answer")[2].strip() == shown
+    assert len(line.replace("<", "").replace(">", "")) <= VIEW.width + 2
+
+
+def test_a_text_that_is_gone():
+    """The line says so."""
+    assert any("only the index remembers it" in line for line in lines(hit("", where="index")))
+
+
+def test_a_command_is_quoted():
+    """An id of a log is no command of a shell."""
+    assert replay_command(hit("", name="$(x); y")).startswith("sessionlog replay '$(x); y' --at ")
+    assert replay_command(hit("", time_ns=None)) == "sessionlog replay s-1"
+
+
+def test_marks_are_places_in_the_text():
+    """Without the marks themselves."""
+    found = Found(hits=(hit(f"a {OPEN}b{CLOSE} c {OPEN}d{CLOSE}"),), total=1, is_exact=True, seconds=0.0)
+    [document] = found_document(found)["hits"]
+    assert (document["text"], document["marks"]) == ("a b c d", [[2, 3], [6, 7]])
