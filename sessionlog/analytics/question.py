@@ -14,12 +14,13 @@ from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report without new logs saves
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from concurrent.futures import Executor
     from datetime import datetime, tzinfo
     from typing import TypedDict, TypeVar
 
     from sessionlog.analytics.window import UsageWindow
+    from sessionlog.engine.spark import Spark
     from sessionlog.ledger.reading import ReadBook
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
@@ -48,6 +49,7 @@ if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report
         ledger: str | os.PathLike[str] | None
         live: bool
         executor: Executor | None
+        engine: Spark | str | None
         jobs: int | None
         progress: Progress | None
 
@@ -75,11 +77,13 @@ class Question:
             all logs into memory.
         live: Leave out deleted logs that the ledger still has.
         executor: Where logs are scanned: any executor of `concurrent.futures`; None starts processes if worthwhile.
+        engine: A cluster that scans the logs, matches their copies and sums: `"spark"`, or an `engine.spark.Spark`. No
+            ledger's file is used then.
         jobs: The number of processes; 1 scans in this one.
         progress: Called with (files done, files in all).
 
     Raises:
-        InvalidQuery: `since` and `window` are both given.
+        InvalidQuery: `since` and `window` are both given, or the engine is unknown.
     """
 
     paths: Paths = None
@@ -98,12 +102,15 @@ class Question:
     ledger: str | os.PathLike[str] | None = None
     live: bool = False
     executor: Executor | None = None
+    engine: Spark | str | None = None
     jobs: int | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
         if self.since is not None and self.window is not None:
             raise InvalidQuery("since and window mean the same: give one of them")
+        if isinstance(self.engine, str) and self.engine != "spark":
+            raise InvalidQuery(f"there is no engine {self.engine!r}; there is spark")
 
     def selection(self, kind: type[_S], by: Sequence[str] = ()) -> _S:
         """Return the selection of records; `by` are the default group keys.
@@ -127,13 +134,29 @@ class Question:
         return PriceBook.load(None if self.prices is None else self.prices.to_own())
 
 
-def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
+def answer(
+    question: Question,
+    fold: Callable[[ReadBook], _T],
+    *,
+    cuts: Collection[int] | None = None,
+    with_calls: bool = True,
+) -> _T:
     """Call `fold` with an up-to-date book for the question, and return its result.
+
+    Args:
+        question: The parameters of the report.
+        fold: Makes the report.
+        cuts: The instants at which the time windows of `fold` begin or end, if it reads sums of records alone: then an
+            engine returns no others. None if it reads single records.
+        with_calls: Whether `fold` reads tool calls.
 
     Raises:
         InvalidQuery: A source filter matches no agent.
     """
     paths, ledger = log_paths(question.paths), None if question.ledger is None else os.fspath(question.ledger)
+    if question.engine is not None:
+        check_source_names(question.filters)
+        return _answer_by_engine(question, paths, fold, cuts=cuts, with_calls=with_calls)
     if ledger is not None and paths is None and question.prices is None and not question.live:
         env = os.environ if question.env is None else question.env
         found = ask_current(ledger, env, lambda book: fold(book) if _knows(book, question.filters) else None)
@@ -148,6 +171,29 @@ def answer(question: Question, fold: Callable[[ReadBook], _T]) -> _T:
         scanner=scanner(question.executor, question.jobs), progress=question.progress,
     )  # fmt: skip
     return ask(where, question.price_book(), fold)
+
+
+def _answer_by_engine(
+    question: Question,
+    paths: Sequence[str] | None,
+    fold: Callable[[ReadBook], _T],
+    *,
+    cuts: Collection[int] | None,
+    with_calls: bool,
+) -> _T:
+    """Call `fold` with a book of what an engine has scanned and summed."""
+    from sessionlog.engine.spark import Spark
+    from sessionlog.ledger.ask import load_book
+
+    engine = question.engine if isinstance(question.engine, Spark) else Spark()
+    full_paths = None if paths is None else list(map(os.path.abspath, paths))  # workers have other current folders
+    with engine.open_job(cuts=cuts, with_calls=with_calls, progress=question.progress) as job:
+        book = load_book(full_paths, question.price_book(), env=question.env, scanner=job.scan)
+        job.fill(book)
+    try:
+        return fold(book)
+    finally:
+        book.close()
 
 
 def log_paths(paths: Paths) -> list[str] | None:

@@ -118,7 +118,7 @@ def _spread(
 
     known = [source for source in all_sources() if sources.get(source.id) is source]  # workers find them by their ids
     ids = {source.id for source in known}
-    shares = _shares([job for job in work if job.source in ids])
+    shares = divide([job for job in work if job.source in ids])
     waiting: dict[Future[list[Scanned]], list[Job]] = {}
     left = [job for job in work if job.source not in ids]
     broken = False
@@ -169,12 +169,18 @@ def _begin_worker() -> None:
     gc.freeze()
 
 
-def _shares(work: Sequence[Job]) -> list[list[Job]]:
-    """Divide jobs into even shares, to be submitted from the last one on: large logs first, each alone."""
+def divide(work: Sequence[Job], most: int | None = None) -> list[list[Job]]:
+    """Divide jobs into even shares, to be submitted from the last one on: large logs first, each alone.
+
+    Args:
+        work: The jobs.
+        most: Bytes per share; what suits the processes of one machine if None.
+    """
+    most = most or _SHARE
     shares: list[list[Job]] = [[]]
     size = 0
-    for job in sorted(work, key=lambda one: -one.size if one.size > _SHARE else 0):
-        if size + _weight(job) > _SHARE and shares[-1]:
+    for job in sorted(work, key=lambda one: -one.size if one.size > most else 0):
+        if size + _weight(job) > most and shares[-1]:
             shares.append([])
             size = 0
         shares[-1].append(job)

@@ -11,7 +11,8 @@ from sessionlog.ledger.schema import LETTER, QUARTER_NS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
+    from typing import Any
 
 _MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
 
@@ -31,6 +32,13 @@ _SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS fir
     SUM(r.active_ms) AS active_ms,
     group_concat(CASE WHEN r.latency_bucket IS NOT NULL THEN char(r.latency_bucket + {LETTER}) END, '') AS latencies,
     SUM(r.saved_nano) AS saved_nano"""
+
+TOTAL = (
+    "session_id", "label_id", "time_ns", "first_ns", "last_ns", "requests", "failed", "input", "output", "cache_read",
+    "cache_write", "reasoning", "cost_nano", "estimate_nano", "unknown", "unpriced", "generated", "generation_us",
+    "active_ms", "latencies", "saved_nano",
+)  # fmt: skip
+"""The columns of a total."""
 
 _FILL = f"INSERT INTO quarter_hours SELECT {_SUMS.format(time=_QUARTER)} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
 
@@ -61,6 +69,17 @@ def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None
     connection.executemany("INSERT INTO temp.summed VALUES (?)", ((number,) for number in sorted(sessions)))
     connection.execute("DELETE FROM quarter_hours WHERE session_id IN (SELECT id FROM temp.summed)")
     _fill(connection, _OF_SESSIONS)
+
+
+def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]) -> None:
+    """Insert totals of records that are not in the ledger itself, with the columns `TOTAL`.
+
+    Several may be of one session, label and quarter hour: reports sum them.
+    """
+    from sessionlog.ledger.schema import insert
+    from sessionlog.ledger.statements import write
+
+    write(connection, insert("quarter_hours", TOTAL), totals)
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:
