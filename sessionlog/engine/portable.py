@@ -1,4 +1,4 @@
-"""Portable rows: what scans return and what copies are decided on, as plain columns that an engine moves between machines.
+"""Portable rows: what scans return and what copies are decided on, as plain columns that an engine can move.
 
 A worker scans logs and gives their rows; copies meet by their hash on another worker, which decides with the ledger's
 own rule (see `ledger.copies`) which of them count. No id of a ledger is in these rows: a session and a label stand as
@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 from msgspec import Struct, msgpack, structs
 
@@ -86,13 +85,11 @@ class Header(Struct, frozen=True, kw_only=True):
     """What a scan has beside its rows.
 
     Attributes:
-        rank: As in `Task`.
         scanned: The scan, with the facts of sessions and without responses and calls.
         spans: The times of its sessions.
         superseding: The sessions that have rows of it, too, as `source:session`.
     """
 
-    rank: int
     scanned: Scanned
     spans: tuple[SessionSpan, ...]
     superseding: frozenset[str]
@@ -183,14 +180,15 @@ def _header(rank: int, scanned: Scanned, spans: Iterable[SessionSpan], supersedi
     return json.dumps(document)  # ASCII, with escapes for what is no valid text
 
 
-def read_header(text: str, number: int) -> Header:
-    """Return a header; `number` is the job's."""
+def read_header(text: str, jobs: Mapping[int, Job]) -> Header:
+    """Return a header; `jobs` are those of all logs by their ranks."""
     document = json.loads(text)
     count, named = document["problems"]
     sessions = [
         SessionRows(name=_session_name(name), facts=facts, responses=[], calls=[])
         for name, facts in document["sessions"]
     ]
+    number = jobs[document["rank"]].number
     rows = LogRows(
         source=document["source"],
         sessions=tuple(sessions),
@@ -200,7 +198,6 @@ def read_header(text: str, number: int) -> Header:
     )
     identity: Identity | None = tuple(document["identity"]) if document["identity"] else None
     return Header(
-        rank=document["rank"],
         scanned=Scanned(
             number=number, rows=rows, from_start=True, identity=identity, settled=document["settled"]
         ),
@@ -222,7 +219,7 @@ def winning_responses(copies: Sequence[Row] | None, known: Collection[str]) -> l
     if copies is None:
         return None
     return [
-        winner.place if winner.counts is winner.place else merged_row(winner, json.dumps(label_of(winner, _NAMES)))
+        winner.place if winner.counts is winner.place else merged_row(winner, json.dumps(label_of(winner, _NAMES)))  # type: ignore[arg-type] # as in _NAMES
         for winner in winners(copies, _NAMES, known)
     ]
 
@@ -242,9 +239,9 @@ def parse_names(text: str) -> Row:
 
 
 _NAMES = Names(
-    label=parse_names,  # type: ignore[arg-type] # a text takes the place of the ledger's number
-    call=parse_names,  # type: ignore[arg-type] # as above
+    label=parse_names,
+    call=parse_names,
     path=lambda rank: rank.to_bytes(8, "big"),
-    session=lambda text: parse_names(text)[1],  # type: ignore[arg-type, return-value] # as above
+    session=lambda text: parse_names(text)[1],
 )
 """Look-ups in rows whose ids are texts and ranks."""
