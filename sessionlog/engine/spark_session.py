@@ -114,7 +114,8 @@ def _why_not_started(messages: Any, error: Exception) -> str:
         return f"Spark needs Java, 17 or newer, and {place}: install it, or set JAVA_HOME"
     messages.seek(0)
     written = [line for line in messages.read().decode("utf-8", "replace").splitlines() if " ERROR " in line]
-    return f"Spark cannot be started: {written[-1] if written else first_line(error)}"
+    reason = written[-1].split(": ", 1)[-1] if written else first_line(error)
+    return f"Spark cannot be started: {reason}"
 
 
 def _ship(spark: SparkSession) -> None:
