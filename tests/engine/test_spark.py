@@ -65,6 +65,24 @@ def test_a_source_of_another_package_is_read_here(monkeypatch):
     assert session.batches == []
 
 
+def test_a_log_that_a_worker_cannot_read_is_a_problem(tmp_path, monkeypatch):
+    """It was listed, and is gone when a worker opens it: named by its path, and the other logs count."""
+    cluster.use(monkeypatch)
+    good, gone = tmp_path / "good.jsonl", tmp_path / "gone.jsonl"
+    for path in (good, gone):
+        path.write_bytes(Path(STORY).read_bytes())
+    divide = spark.divide
+
+    def vanish(*given):
+        gone.unlink()
+        return divide(*given)
+
+    monkeypatch.setattr(spark, "divide", vanish)
+    report = aggregate_usage(str(tmp_path), engine=Spark())
+    assert (report.totals.sessions, report.problem_count) == (1, 1)
+    assert str(report.problems[0]) == f"{gone} unreadable no such file or directory"
+
+
 def test_a_relative_path_is_one_for_all_workers(tmp_path, monkeypatch):
     """Their current folder is another."""
     cluster.use(monkeypatch)

@@ -75,23 +75,6 @@ def test_sums_that_might_overflow(local, tmp_path):
     assert documents([str(tmp_path)], engine=local) == documents([str(tmp_path)], jobs=1)
 
 
-def test_a_folder_without_rights_and_a_log_that_vanishes(local, tmp_path, monkeypatch):
-    """Problems by name, as on one machine; the job goes on."""
-    (tmp_path / "good.jsonl").write_bytes((CASES.parent / "replay/story.jsonl").read_bytes())
-    gone = tmp_path / "gone.jsonl"
-    gone.write_text('{"session_id":"gone"}\n')
-    divided = spark.SparkJob._batches
-
-    def vanish(self, *given):
-        gone.unlink()
-        return divided(self, *given)
-
-    monkeypatch.setattr(spark.SparkJob, "_batches", vanish)
-    usage = documents([str(tmp_path)], ["usage"], engine=local)["usage"]
-    assert '"sessions": 1' in usage
-    assert str(gone) in usage
-
-
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     """Forty megabytes of logs of our own in four hundred files, and every case of every agent."""
