@@ -13,15 +13,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-import sessionlog
 from sessionlog import files
 from sessionlog.errors import EngineFailed, MissingExtra, SessionLogError
-from sessionlog.hashes import blake2b
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,7 +120,7 @@ def _why_not_started(messages: Any, error: Exception) -> str:
 def _ship(spark: SparkSession) -> None:
     """Send this package to the workers, once per session."""
     data = package_archive()
-    name = f"sessionlog-{blake2b(data, digest_size=8).hexdigest()}.zip"
+    name = f"sessionlog-{sha256(data).hexdigest()[:16]}.zip"
     if spark.conf.get(_SHIPPED, "") == name:
         return
     folder = files.temporary_directory("sessionlog-spark-")
@@ -137,7 +136,7 @@ def _ship(spark: SparkSession) -> None:
 
 def package_archive() -> bytes:
     """Return this package as a zip archive from which Python imports it, with its data."""
-    package = Path(sessionlog.__file__).parent
+    package = Path(files.__file__).parents[1]
     buffer = BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive:
         for path in sorted(package.rglob("*")):
