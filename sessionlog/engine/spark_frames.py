@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name in Spark's own documentation
 
 from sessionlog.engine.portable import CALLS, RESPONSES, SCANS, Scan, scan_tasks, winning_calls, winning_responses
+from sessionlog.engine.spark_session import wait_for
 from sessionlog.ledger.schema import CALL, QUARTER_NS, RESPONSE
 from sessionlog.pricing.book import PriceBook
 
@@ -61,7 +62,8 @@ def scanned_logs(
 
 def headers(scans: DataFrame) -> list[str]:
     """Return the headers of all logs."""
-    return [row.header for row in scans.where("header IS NOT NULL").select("header").collect()]
+    found = scans.where("header IS NOT NULL").select("header")
+    return [row.header for row in wait_for(found.collect)]
 
 
 def counting_responses(scans: DataFrame, known: Collection[str], partitions: int) -> DataFrame:
@@ -141,7 +143,7 @@ def stream(frame: DataFrame) -> Iterator[Any]:
     """Yield the rows of a result; it is computed in parallel first, so that one partition is in memory at a time."""
     kept = frame.persist()
     try:
-        kept.count()
+        wait_for(kept.count)
         yield from kept.toLocalIterator(prefetchPartitions=True)
     finally:
         kept.unpersist()

@@ -11,12 +11,13 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from sessionlog import files
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
 
     from sessionlog.ledger.sync import Progress
 
+_T = TypeVar("_T")
+
 _SHIPPED = "spark.sessionlog.shipped"
 """The setting of a session that has the name of the archive that its workers have."""
 
 _CONNECT = "sc://"
 _TICK = 0.25  # seconds between two looks at the progress
+_PATIENCE = 30  # seconds for the end of a session
 _PYTHON = "PYSPARK_PYTHON"
 _LONGEST = 300
 """Characters of a failure that are shown."""
@@ -60,8 +64,7 @@ def open_session(master: str | None, session: SparkSession | None) -> Iterator[S
         yield spark
     finally:
         if found is None:
-            with suppress(Exception):  # a cluster that is gone is no reason to fail at the end
-                spark.stop()
+            _stop(spark)
 
 
 def _connect(sessions: Any, master: str | None) -> SparkSession | None:
@@ -73,6 +76,18 @@ def _connect(sessions: Any, master: str | None) -> SparkSession | None:
     except ImportError as error:
         raise MissingExtra(f"{master} is Spark Connect, which needs: pip install 'pyspark[connect]'") from error
     return session
+
+
+def _stop(spark: SparkSession) -> None:
+    """End a session; in a thread, which has a connection to Java of its own, as an interrupt breaks this one's."""
+
+    def stop() -> None:
+        with suppress(Exception):  # a cluster that is gone is no reason to fail at the end
+            spark.stop()
+
+    stopping = threading.Thread(target=stop, name="sessionlog-spark-stop", daemon=True)
+    stopping.start()
+    stopping.join(_PATIENCE)
 
 
 def _start(master: str | None) -> SparkSession:
@@ -90,20 +105,36 @@ def _start(master: str | None) -> SparkSession:
     messages, _ = files.open_temporary()
     given = os.environ.get(_PYTHON)
     os.environ.setdefault(_PYTHON, sys.executable)
-    context = None
     try:
         gateway = launch_gateway(conf, popen_kwargs={"stdout": messages, "stderr": messages})
-        context = SparkContext(conf=conf, gateway=gateway)
-        return Sessions(context)
-    except KeyboardInterrupt:
-        if context is not None:
-            context.stop()
-        raise
+        try:
+            return wait_for(lambda: Sessions(SparkContext(conf=conf, gateway=gateway)))
+        except KeyboardInterrupt:
+            gateway.proc.terminate()
+            raise
     except Exception as error:
         raise EngineFailed(_why_not_started(messages, error)) from error
     finally:
         if given is None:
             del os.environ[_PYTHON]
+
+
+def wait_for(function: Callable[[], _T]) -> _T:
+    """Return what a long call of Spark returns, from a thread: an interrupt ends this wait, not the thread's call.
+
+    An interrupted call would break the connection to Java, which ends the job then. Spark installs its own handler of
+    interrupts, which calls Java, too, only if it is started in the main thread.
+    """
+    result: Future[_T] = Future()
+
+    def call() -> None:
+        try:
+            result.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            result.set_exception(error)
+
+    threading.Thread(target=call, name="sessionlog-spark", daemon=True).start()
+    return result.result()
 
 
 def _why_not_started(messages: Any, error: Exception) -> str:
