@@ -15,6 +15,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
     ├── GitFailed          (OSError)      git is missing, refuses a repository, or takes too long
     ├── NotRecorded        (OSError)      with on_error="raise": an event that did not reach the file
     ├── NotExported        (OSError)      a collector or store that could not be reached, or refused what was sent
+    ├── EngineFailed       (RuntimeError) Spark, which could not be started, or whose job failed
     ├── InvalidHistory     (ValueError)   a saved session, message or log that is no valid conversation
     │   └── MissingField   (KeyError)     a required field is missing
     ├── AgentError         (RuntimeError) an agent that failed; the text received so far is kept
@@ -138,6 +139,10 @@ class SessionNotSaved(SessionLogError, OSError):
 
 class ReplayMiss(SessionLogError, AssertionError):
     """A request that has no recording in a replayed log; or, at a strict end, recordings that were not asked for."""
+
+
+class EngineFailed(SessionLogError, RuntimeError):
+    """An engine that reads logs on other machines could not be started, or its job failed."""
 
 
 class MissingExtra(SessionLogError, ImportError):

@@ -23,6 +23,7 @@ BUILTINS = {
     "StaleSession": RuntimeError,
     "ReplayMiss": AssertionError,
     "SessionNotSaved": OSError,
+    "EngineFailed": RuntimeError,
     "MissingExtra": ImportError,
 }
 

@@ -22,7 +22,16 @@ from sessionlog.demo.agents import write_agents
 ROOT = Path(__file__).parents[1]
 CI = ROOT / ".ci" / "run"
 FRONT = (ROOT / "README.md").read_text("utf-8")
-OTHERS = ("promises.md", "add-an-agent.md", "integrations.md", "testing.md", "export.md", "parquet.md", "team.md")
+OTHERS = (
+    "promises.md",
+    "add-an-agent.md",
+    "integrations.md",
+    "testing.md",
+    "export.md",
+    "parquet.md",
+    "spark.md",
+    "team.md",
+)
 """Pages that have tests of their own."""
 PAGES = {path.name: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in OTHERS}
 README = "\n".join(PAGES.values())

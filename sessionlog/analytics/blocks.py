@@ -78,7 +78,11 @@ def list_blocks(
         raise InvalidQuery(f"a block of {hours} hours: give 1 to {MOST_HOURS}")
     question = Question(paths=paths, **options)
     selection = question.selection(Selection)
-    report = answer(question, lambda book: fold_blocks(book, selection, hours=hours, only_active=only_active))
+    report = answer(
+        question,
+        lambda book: fold_blocks(book, selection, hours=hours, only_active=only_active),
+        with_calls=False,
+    )
     return report.limited(question.limit)
 
 

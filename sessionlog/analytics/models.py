@@ -99,7 +99,7 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
     question = Question(paths=paths, **options)
     ModelReport().sorted_by(question.sort)  # report a wrong column before reading
     selection = replace(question, by=None).selection(Selection, _BY)
-    usage = answer(question, lambda book: fold_usage(book, selection))
+    usage = answer(question, lambda book: fold_usage(book, selection), cuts=selection.cuts(), with_calls=False)
     prices = question.price_book()
 
     def priced(row: UsageRow) -> ModelRow:

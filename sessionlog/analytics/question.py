@@ -15,12 +15,13 @@ from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report without new logs saves
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from concurrent.futures import Executor
     from datetime import datetime, tzinfo
     from typing import TypedDict, TypeVar
 
     from sessionlog.analytics.window import UsageWindow
+    from sessionlog.engine.spark import Spark
     from sessionlog.ledger.reading import ReadBook
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
@@ -49,6 +50,7 @@ if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report
         ledger: str | os.PathLike[str] | None
         live: bool
         executor: Executor | None
+        engine: Spark | str | None
         jobs: int | None
         progress: Progress | None
 
@@ -76,11 +78,13 @@ class Question:
             all logs into memory.
         live: Leave out deleted logs that the ledger still has.
         executor: Where logs are scanned: any executor of `concurrent.futures`; None starts processes if worthwhile.
+        engine: A cluster that scans the logs, matches their copies and sums: `"spark"`, or an `engine.spark.Spark`. No
+            ledger's file is used then.
         jobs: The number of processes; 1 scans in this one.
         progress: Called with (files done, files in all).
 
     Raises:
-        InvalidQuery: `since` and `window` are both given.
+        InvalidQuery: `since` and `window` are both given, or the engine is unknown.
     """
 
     paths: Paths = None
@@ -99,12 +103,15 @@ class Question:
     ledger: str | os.PathLike[str] | None = None
     live: bool = False
     executor: Executor | None = None
+    engine: Spark | str | None = None
     jobs: int | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
         if self.since is not None and self.window is not None:
             raise InvalidQuery("since and window mean the same: give one of them")
+        if isinstance(self.engine, str) and self.engine != "spark":
+            raise InvalidQuery(f"there is no engine {self.engine!r}; there is spark")
 
     def selection(self, kind: type[_S], by: Sequence[str] = ()) -> _S:
         """Return the selection of records; `by` are the default group keys.
@@ -128,27 +135,44 @@ class Question:
         return PriceBook.load(None if self.prices is None else self.prices.to_own())
 
 
-def answer(question: Question, fold: Callable[[ReadBook], _T], *, needs_logs: str = "") -> _T:
+def answer(
+    question: Question,
+    fold: Callable[[ReadBook], _T],
+    *,
+    needs_logs: str = "",
+    cuts: Collection[int] | None = None,
+    with_calls: bool = True,
+) -> _T:
     """Call `fold` with an up-to-date book for the question, and return its result.
 
     Args:
         question: The parameters of the report.
         fold: Makes the report.
         needs_logs: Why what machines have exported cannot answer it; empty if it can.
+        cuts: The instants at which the time windows of `fold` begin or end, if it reads sums of records alone: then an
+            engine returns no others. None if it reads single records.
+        with_calls: Whether `fold` reads tool calls.
 
     Raises:
         InvalidQuery: A source filter matches no agent, or the paths are exports that cannot answer the question.
     """
     given = path_texts(question.paths)
     if given is None or not any(map(files.is_url, given)):
-        return _answer(question, fold, needs_logs)
+        return _answer(question, fold, needs_logs, cuts, with_calls=with_calls)
     from sessionlog.files.remote import opened
 
     with opened(given) as names:
-        return _answer(replace(question, paths=names), fold, needs_logs)
+        return _answer(replace(question, paths=names), fold, needs_logs, cuts, with_calls=with_calls)
 
 
-def _answer(question: Question, fold: Callable[[ReadBook], _T], needs_logs: str) -> _T:
+def _answer(
+    question: Question,
+    fold: Callable[[ReadBook], _T],
+    needs_logs: str,
+    cuts: Collection[int] | None,
+    *,
+    with_calls: bool,
+) -> _T:
     paths, ledger = log_paths(question.paths), None if question.ledger is None else os.fspath(question.ledger)
     if paths:
         from sessionlog.analytics.place import answer_from_places, places_among
@@ -163,6 +187,9 @@ def _answer(question: Question, fold: Callable[[ReadBook], _T], needs_logs: str)
                 places, fold, by=question.by or (), filters=question.filters or {}, is_timed=is_timed,
                 prices=question.prices, now=question.now,
             )  # fmt: skip
+    if question.engine is not None:
+        check_source_names(question.filters)
+        return _answer_by_engine(question, paths, fold, cuts=cuts, with_calls=with_calls)
     if ledger is not None and paths is None and question.prices is None and not question.live:
         env = os.environ if question.env is None else question.env
         found = ask_current(ledger, env, lambda book: fold(book) if _knows(book, question.filters) else None)
@@ -177,6 +204,29 @@ def _answer(question: Question, fold: Callable[[ReadBook], _T], needs_logs: str)
         scanner=scanner(question.executor, question.jobs), progress=question.progress,
     )  # fmt: skip
     return ask(where, question.price_book(), fold)
+
+
+def _answer_by_engine(
+    question: Question,
+    paths: Sequence[str] | None,
+    fold: Callable[[ReadBook], _T],
+    *,
+    cuts: Collection[int] | None,
+    with_calls: bool,
+) -> _T:
+    """Call `fold` with a book of what an engine has scanned and summed."""
+    from sessionlog.engine.spark import Spark
+    from sessionlog.ledger.ask import load_book
+
+    engine = question.engine if isinstance(question.engine, Spark) else Spark()
+    full_paths = None if paths is None else list(map(files.absolute_path, paths))  # workers have other current folders
+    with engine.open_job(cuts=cuts, with_calls=with_calls, progress=question.progress) as job:
+        book = load_book(full_paths, question.price_book(), env=question.env, scanner=job.scan)
+        job.fill(book)
+    try:
+        return fold(book)
+    finally:
+        book.close()
 
 
 def log_paths(paths: Paths) -> list[str] | None:

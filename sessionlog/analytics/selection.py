@@ -143,6 +143,11 @@ class Selection:
         window = window or self.window
         return parts(None, None) if window is None else parts(window.start_ns, window.end_ns)
 
+    def cuts(self) -> set[int]:
+        """Return the instants at which the window begins and ends."""
+        window = self.window
+        return set() if window is None else {cut for cut in (window.start_ns, window.end_ns) if cut is not None}
+
     def in_window(self) -> tuple[str, dict[str, Any]]:
         """Return the condition on `r.time_ns` alone, with its parameters."""
         conditions, parameters = ["1"], {}

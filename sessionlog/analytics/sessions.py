@@ -204,7 +204,8 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
     """List the sessions recorded in logs; options and errors as for `aggregate_usage`, but for groups and `sort`."""
     question = Question(paths=paths, **options)
     selection = question.selection(Selection)
-    return answer(question, lambda book: fold_sessions(book, selection)).limited(question.limit)
+    listed = answer(question, lambda book: fold_sessions(book, selection), cuts=selection.cuts(), with_calls=False)
+    return listed.limited(question.limit)
 
 
 def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:

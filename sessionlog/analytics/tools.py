@@ -93,7 +93,7 @@ def aggregate_tools(paths: Paths = None, **options: Unpack[Options]) -> ToolRepo
     question = Question(paths=paths, **options)
     selection = question.selection(CallSelection, DEFAULT_BY)
     ToolReport(group_by=selection.by).sorted_by(question.sort)  # report a wrong column before reading
-    report = answer(question, lambda book: fold_tools(book, selection))
+    report = answer(question, lambda book: fold_tools(book, selection), cuts=())
     return report.sorted_by(question.sort).limited(question.limit)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow
@@ -105,6 +107,20 @@ def project_month(book: ReadBook, selection: Selection) -> Projection | None:
         is_estimated=bool(used.estimated_nano or until_now.estimated_nano),
         is_partial=used.cost_is_partial or until_now.cost_is_partial,
     )
+
+
+def cuts_of(selection: Selection) -> set[int]:
+    """Return the instants at which the windows of `usage_before` and `project_month` begin or end."""
+    window, now_ns = selection.window, selection.now_ns
+    if window is None:
+        return set()
+    with suppress(InvalidWindow, OverflowError):  # before the year 1
+        before = previous_window(window, selection.zone, now_ns=now_ns) or window
+        month = month_of(now_ns, selection.zone)
+        starts = {one.start_ns for one in (window, before, month) if one.start_ns is not None}
+        ends = {one.end_ns for one in (window, before) if one.end_ns is not None}
+        return {*starts, *(start + 1 for start in starts), *ends, now_ns}
+    return selection.cuts() | {now_ns}
 
 
 def _used(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:

@@ -36,8 +36,22 @@ def aggregate_usage(paths: Paths = None, **options: Unpack[Options]) -> UsageRep
     question = Question(paths=paths, **options)
     selection = question.selection(Selection, DEFAULT_BY)
     UsageReport(group_by=selection.by).sorted_by(question.sort)  # report a wrong column before reading
-    report = answer(question, lambda book: with_trend(book, selection, fold_usage(book, selection)))
+    report = answer(
+        question,
+        lambda book: with_trend(book, selection, fold_usage(book, selection)),
+        cuts=_cuts(question, selection),
+        with_calls=False,
+    )
     return report.sorted_by(question.sort).limited(question.limit)
+
+
+def _cuts(question: Question, selection: Selection) -> set[int]:
+    """The instants at which the windows of a report begin or end, which only an engine needs to know."""
+    if question.engine is None or selection.window is None:
+        return set()
+    from sessionlog.analytics.trend import cuts_of
+
+    return cuts_of(selection)
 
 
 def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:

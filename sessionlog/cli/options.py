@@ -105,6 +105,11 @@ NO_LEDGER = Option("--no-ledger", "no_ledger", "flag", "Scan all logs again, in 
 LIVE = Option("--live", "live", "flag", "Leave out sessions whose logs have been deleted since.")
 ALLOW_PATHS = Option("--allow-paths", "allow_paths", "flag", "Read logs at any path, not only where agents write.")
 JOBS = Option("--jobs", "jobs", "number", "Processes that scan.", "N", least=1)
+ENGINE = Option("--engine", "engine", "text", "Read the logs on a cluster: spark.", "NAME")
+MASTER = Option(
+    "--master", "master", "text", "With --engine spark: local[4], spark://HOST:7077, yarn, sc://HOST:15002.", "URL",
+    default_help="Spark's configuration, or local[*]",
+)  # fmt: skip
 
 _LIMIT = Option("--limit", "limit", "number", "At most so many rows.", "N", least=0, short="-n")
 _WORKTREES = Option(
@@ -117,6 +122,7 @@ FORMATS = (AS_JSON, AS_CSV, AS_MARKDOWN)
 _TIME = (SINCE, UNTIL)
 _FILTERS = (PROVIDER, MODEL, PROJECT, STATUS, SOURCE)
 _BOOK = (LEDGER, NO_LEDGER, LIVE, JOBS)
+_SCAN = (*_BOOK, ENGINE, MASTER)
 
 USAGE = (
     PATHS, *_TIME,
@@ -127,12 +133,12 @@ USAGE = (
     ),
     Option("--heatmap", "heatmap", "flag", "The days as a calendar, a year unless a time is given."),
     *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME"), _LIMIT, _WORKTREES,
-    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_SCAN, STRICT,
 )  # fmt: skip
 
 MODELS = (
     PATHS, *_TIME, *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
-    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_SCAN, STRICT,
 )  # fmt: skip
 
 SESSIONS = (
@@ -142,7 +148,7 @@ SESSIONS = (
         default_help=f"{SESSIONS_SHOWN} in the table",
     ),
     Option("--tree", "tree", "flag", "Forks below the session that they were forked from, in the table."),
-    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_SCAN, STRICT,
 )  # fmt: skip
 
 TOOLS = (
@@ -156,7 +162,7 @@ TOOLS = (
     Option("--tool", "tool", "texts", "Only this tool; may be repeated.", "GLOB"),
     Option("--server", "server", "texts", "Only this MCP server, or `built-in`; may be repeated.", "GLOB"),
     PROJECT, STATUS, SOURCE, Option("--sort", "sort", "text", _SORT, "NAME", default_help="most calls first"),
-    _LIMIT, _WORKTREES, *FORMATS, WIDE, TZ, NOW, *_BOOK, STRICT,
+    _LIMIT, _WORKTREES, *FORMATS, WIDE, TZ, NOW, *_SCAN, STRICT,
 )  # fmt: skip
 
 SOURCES = (SOURCE, *FORMATS, WIDE, TZ, NOW, LEDGER, NO_LEDGER, JOBS)
@@ -176,7 +182,7 @@ BLOCKS = (
         "--limit", "limit", "number", "At most so many blocks, the newest.", "N", least=0, short="-n",
         default_help=f"{BLOCKS_SHOWN} in the table",
     ),
-    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_SCAN, STRICT,
 )  # fmt: skip
 
 STATUS_OF = (

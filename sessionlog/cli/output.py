@@ -68,7 +68,8 @@ def run_command(command: Callable[..., None], /, *args: Any, **settings: Any) ->
             raise
         note(f"sessionlog: {error}")
         unreadable = isinstance(
-            error, errors.LogNotReadable | errors.MissingExtra | errors.NotExported | errors.NotRecorded
+            error,
+            errors.EngineFailed | errors.LogNotReadable | errors.MissingExtra | errors.NotExported | errors.NotRecorded,
         )
         return UNREADABLE if unreadable else USAGE
     return 0

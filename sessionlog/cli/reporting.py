@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.report import Report
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.archive.entry import Entry
+    from sessionlog.engine.spark import Spark
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.render.line import Line
@@ -71,6 +72,8 @@ class ReportArguments:
     no_ledger: bool = False
     live: bool = False
     jobs: int | None = None
+    engine: str | None = None
+    master: str | None = None
     strict: bool = False
     html: str | None = None
     force: bool = False
@@ -89,15 +92,29 @@ class ReportArguments:
             "limit": table_rows if self.limit is None and self.form == "table" else self.limit,
             "merge_worktrees": self.merge_worktrees, "prices": own_prices(context.settings, self.prices),
             "env": context.env, "ledger": context.ledger, "live": context.live, "jobs": context.jobs,
-            "progress": progress,
+            "engine": context.engine, "progress": progress,
         }  # fmt: skip
 
     def context(self) -> ReportContext:
         """Return the report's context."""
         return report_context(
             self.paths, tz=self.tz, now=self.now, ledger=self.ledger, no_ledger=self.no_ledger, live=self.live,
-            jobs=self.jobs,
+            jobs=self.jobs, engine=self._engine(),
         )  # fmt: skip
+
+    def _engine(self) -> Spark | None:
+        """Return the chosen engine; what does not go with it ends the command."""
+        if self.engine is None:
+            if self.master is not None:
+                fail("--master is where Spark runs: it needs --engine spark")
+            return None
+        if self.engine != "spark":
+            fail(f"there is no engine {self.engine!r}; there is spark")
+        if self.ledger is not None or self.jobs is not None:
+            fail(f"choose only one of --engine and {'--jobs' if self.ledger is None else '--ledger'}")
+        from sessionlog.engine.spark import Spark
+
+        return Spark(master=self.master)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +131,7 @@ class ReportContext:
         ledger: The ledger's file; None to scan all logs again, in memory.
         live: Leave out logs that have been deleted.
         jobs: How many processes scan; None to choose by the amount of work.
+        engine: The cluster that scans; None for this machine.
     """
 
     settings: Settings
@@ -125,6 +143,7 @@ class ReportContext:
     ledger: str | None = None
     live: bool = False
     jobs: int | None = None
+    engine: Spark | None = None
 
 
 def read_settings() -> Settings:
@@ -150,6 +169,7 @@ def report_context(
     no_ledger: bool = False,
     live: bool = False,
     jobs: int | None = None,
+    engine: Spark | None = None,
     any_file: bool = False,
     settings: Settings | None = None,
 ) -> ReportContext:
@@ -166,6 +186,7 @@ def report_context(
             fail(f"{path}: no such file or folder", UNREADABLE)
         if not files.is_directory(path):
             _check_log(path, any_file=any_file)
+    is_scanned = bool(paths) and not any(map(files.is_url, paths or ()))
     return ReportContext(
         settings=settings,
         paths=tuple(paths) if paths else None,
@@ -173,9 +194,10 @@ def report_context(
         now=present(now),
         home=os.path.expanduser("~"),
         env={**os.environ, "SESSIONLOG_DIR": settings.session_dir},
-        ledger=None if no_ledger or (paths and not any(map(files.is_url, paths))) else ledger or settings.ledger_path,
+        ledger=None if no_ledger or engine or is_scanned else ledger or settings.ledger_path,
         live=live,
         jobs=jobs,
+        engine=engine,
     )
 
 
@@ -306,7 +328,7 @@ def show_report(
     if report.is_empty:
         narrowed = report.window is not None or bool(arguments.filters)
         note(nothing_found(context, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
-        for sentence in _nearest_values(arguments, context):
+        for sentence in _nearest_values(arguments, context) if context.engine is None else ():
             note(sentence)
     if arguments.strict and report.problem_count:
         raise Exit(UNREADABLE)

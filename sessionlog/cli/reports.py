@@ -133,7 +133,7 @@ def run_report(command: ReportCommand, arguments: r.ReportArguments) -> None:
         arguments.by, arguments.since = "day", arguments.since or (None if arguments.until else _YEAR)
     context = arguments.context()
     own = {name: settings[setting] for name, setting in command.parameters.items()}
-    with r.scan_progress() as progress:
+    with r.scan_progress("reading logs" if context.engine is None else "starting Spark, reading logs") as progress:
         shared = arguments.options(context, progress, table_rows=command.table_rows)
         report = _load("analytics", command.function)(context.paths, **own, **shared)
     layout_settings = {name: settings[name] for name in command.layout_settings}

@@ -97,15 +97,15 @@ def run_jobs(work: Sequence[_T], run: Callable[[_T, str | None], _R], size: Call
             one; None if there is no such folder.
         size: Returns the bytes that a job reads.
     """
-    count = min(_cores(), len(work))
-    if count < 2 or sum(map(size, work)) < PAYS or not _may_fork():
+    count = min(usable_cores(), len(work))
+    if count < 2 or sum(map(size, work)) < PAYS or not may_fork():
         yield from (run(job, None) for job in work)
         return
     from concurrent.futures import FIRST_COMPLETED, wait
 
     waiting: dict[Future[_R], _T] = {}
     left = sorted(work, key=size)
-    with _processes(count) as executor, _folder() as folder:
+    with worker_processes(count) as executor, _folder() as folder:
         try:
             while left or waiting:
                 while left and len(waiting) < count * _AHEAD:
@@ -176,7 +176,7 @@ def _spread(
 
     known = [source for source in all_sources() if sources.get(source.id) is source]  # workers find them by their ids
     ids = {source.id for source in known}
-    shares = _shares([job for job in work if job.source in ids])
+    shares = divide([job for job in work if job.source in ids])
     waiting: dict[Future[list[Scanned]], list[Job]] = {}
     left = [job for job in work if job.source not in ids]
     broken = False
@@ -227,12 +227,18 @@ def _begin_worker() -> None:
     gc.freeze()
 
 
-def _shares(work: Sequence[Job]) -> list[list[Job]]:
-    """Divide jobs into even shares, to be submitted from the last one on: large logs first, each alone."""
+def divide(work: Sequence[Job], most: int | None = None) -> list[list[Job]]:
+    """Divide jobs into even shares, to be submitted from the last one on: large logs first, each alone.
+
+    Args:
+        work: The jobs.
+        most: Bytes per share; what suits the processes of one machine if None.
+    """
+    most = most or _SHARE
     shares: list[list[Job]] = [[]]
     size = 0
-    for job in sorted(work, key=lambda one: -one.size if one.size > _SHARE else 0):
-        if size + _weight(job) > _SHARE and shares[-1]:
+    for job in sorted(work, key=lambda one: -one.size if one.size > most else 0):
+        if size + _weight(job) > most and shares[-1]:
             shares.append([])
             size = 0
         shares[-1].append(job)

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sessionlog.errors import Problem
+from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.rows import LogRows, to_rows
 from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
@@ -82,6 +83,11 @@ class Book(ReadBook):
                 (not scan.full_rescan, scan.problems.count, named, file_id),
             )
         writer.insert(file_id, scan, from_start=row is None or scan.full_rescan)
+
+    def append_rows(self, path: str, rows: LogRows) -> None:
+        """Insert more rows of a log that was inserted by a sync."""
+        [(file_id,)] = self.connection.execute("SELECT id FROM files WHERE path = ?", (stored_path(path),))
+        self._writer().insert(file_id, rows, from_start=False)
 
     def _writer(self) -> Writer:
         if self._waiting is None:

@@ -11,7 +11,8 @@ from sessionlog.ledger.schema import LETTER, QUARTER_NS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
+    from typing import Any
 
 _MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
 
@@ -68,6 +69,17 @@ def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None
     connection.executemany("INSERT INTO temp.summed VALUES (?)", ((number,) for number in sorted(sessions)))
     connection.execute("DELETE FROM quarter_hours WHERE session_id IN (SELECT id FROM temp.summed)")
     _fill(connection, _OF_SESSIONS)
+
+
+def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]) -> None:
+    """Insert totals of records that are not in the ledger itself, with the columns `TOTAL`.
+
+    Several may be of one session, label and quarter hour: reports sum them.
+    """
+    from sessionlog.ledger.schema import insert
+    from sessionlog.ledger.statements import write
+
+    write(connection, insert("quarter_hours", TOTAL), totals)
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:

@@ -84,7 +84,7 @@ class Writer:
                 ]
                 n += len(responses)
                 if any(row[_SUPERSEDED_BY] for row in responses):
-                    responses = list(map(_with_own_family, responses))
+                    responses = list(map(with_own_family, responses))
                 calls = [(file_id, m + i, session_id, names[row[0]], *row[1:]) for i, row in enumerate(session.calls)]
                 m += len(calls)
                 self._write(_INSERT_RESPONSE, responses)
@@ -189,7 +189,7 @@ def is_unreconciled(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM meta WHERE name = 'unreconciled'").fetchone() is not None
 
 
-def _with_own_family(row: Row) -> Row:
+def with_own_family(row: Row) -> Row:
     """Give a superseded response without a family one of its own, by which `reconcile` finds it."""
     if not row[_SUPERSEDED_BY] or row[_FAMILY] is not None:
         return row

@@ -72,7 +72,7 @@ DECLINED = [
     ["--since", "2026-11-01.."], ["--until", "2026-12-01"], ["--by", "day"], ["--by", "meta.x"], ["--by", "nonsense"],
     ["--by", "model,model"], ["--sort", "nonsense"], ["--source", "native"], ["--tz", "UTC"], ["--tz", "nowhere"],
     ["--now", "2026-11-21T12:00:00Z"], ["--no-ledger"], ["--live"], ["--strict"], ["--jobs", "1"], ["--heatmap", "--since", "2026-11-01.."],
-    ["--merge-worktrees"], ["--prices", "none.toml"], ["--model", "none"], ["."],
+    ["--engine", "ray"], ["--master", "local[2]"], ["--merge-worktrees"], ["--prices", "none.toml"], ["--model", "none"], ["."],
 ]  # fmt: skip
 
 

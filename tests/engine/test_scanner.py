@@ -81,9 +81,9 @@ def test_shares_hold_every_job_once_and_large_ones_go_first():
     sizes = [file, engine._SHARE * 3, file, engine._SHARE, engine._SHARE // 2, engine._SHARE // 2, file]
     sizes = [max(0, size - engine._FILE) for size in sizes]
     work = [Job(number=n, source="native", path=str(n), size=size) for n, size in enumerate(sizes)]
-    given = [[job.number for job in share] for share in reversed(engine._shares(work))]
+    given = [[job.number for job in share] for share in reversed(engine.divide(work))]
     assert given == [[1], [0, 2], [3], [4, 5], [6]]
-    assert engine._shares([]) == []
+    assert engine.divide([]) == []
 
 
 @pytest.mark.parametrize(

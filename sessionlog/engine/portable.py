@@ -1,0 +1,247 @@
+"""Portable rows: what scans return and what copies are decided on, as plain columns that an engine can move.
+
+A worker scans logs and gives their rows; copies meet by their hash on another worker, which decides with the ledger's
+own rule (see `ledger.copies`) which of them count. No id of a ledger is in these rows: a session and a label stand as
+JSON texts, a log as its rank in the order of paths, by which ties of copies are broken. Numbers are within 64 bits.
+
+This module needs no engine, and on a worker nothing beyond Python, msgspec and orjson.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+
+from msgspec import Struct, msgpack, structs
+
+from sessionlog.errors import Problem
+from sessionlog.ledger.book import problems_text
+from sessionlog.ledger.copies import Names, label_of, merged_row, winners, winning_call
+from sessionlog.ledger.identity import Identity
+from sessionlog.ledger.reading import problems_of
+from sessionlog.ledger.rows import LogRows, Row, SessionRows
+from sessionlog.ledger.scanning import Job, Scanned, scan_job
+from sessionlog.ledger.schema import CALL, RESPONSE
+from sessionlog.ledger.storable import within_64_bits
+from sessionlog.ledger.writer import with_own_family
+from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.record import Limit, Problems
+
+_TEXT = frozenset({"session_id", "label_id", "name_id", "superseded_by"})
+_FLOAT = frozenset({"latency_ms", "duration_ms"})
+_KEPT = 8192  # parsed names that are kept in memory
+_SUPERSEDED_BY, _CALL_SUPERSEDED_BY = RESPONSE.index("superseded_by"), CALL.index("superseded_by")
+
+Scan = tuple[str | None, list[Row], list[Row]]
+"""A header, and rows; the rows of a large log come in several, of which the first has the header."""
+
+
+def _rows_type(names: Sequence[str]) -> str:
+    types = ("STRING" if name in _TEXT else "DOUBLE" if name in _FLOAT else "BIGINT" for name in names)
+    return f"ARRAY<STRUCT<{', '.join(f'{name}: {kind}' for name, kind in zip(names, types, strict=True))}>>"
+
+
+RESPONSES, CALLS = _rows_type(RESPONSE), _rows_type(CALL)
+SCANS = f"ARRAY<STRUCT<header: STRING, responses: {RESPONSES}, calls: {CALLS}>>"
+"""The types of rows, and of what `scan_tasks` returns, in SQL."""
+
+
+class Task(Struct, frozen=True, kw_only=True, array_like=True):
+    """A log that a worker has to scan.
+
+    Attributes:
+        rank: Its place in the order of all logs' paths.
+        source: Id of its source.
+        path: Its path, as bytes.
+        size: Estimated bytes to read.
+    """
+
+    rank: int
+    source: str
+    path: bytes
+    size: int
+
+
+class SessionSpan(Struct, frozen=True, kw_only=True, array_like=True):
+    """The time that one log has of a session.
+
+    Attributes:
+        name: (source, session id, place).
+        start_ns: Its first event.
+        last_ns: Its last event.
+        on_wire: It was recorded on the wire.
+    """
+
+    name: tuple[str, str, str]
+    start_ns: int | None
+    last_ns: int | None
+    on_wire: bool
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """What a scan has beside its rows.
+
+    Attributes:
+        scanned: The scan, with the facts of sessions and without responses and calls.
+        spans: The times of its sessions.
+        superseding: The sessions that have rows of it, too, as `source:session`.
+    """
+
+    scanned: Scanned
+    spans: tuple[SessionSpan, ...]
+    superseding: frozenset[str]
+
+
+def encode_tasks(tasks: Iterable[tuple[int, Job]]) -> bytes:
+    """Return logs to scan, with their ranks, as bytes for `scan_tasks`."""
+    return msgpack.encode(
+        [Task(rank=rank, source=job.source, path=os.fsencode(job.path), size=job.size) for rank, job in tasks]
+    )
+
+
+def scan_tasks(tasks: bytes, prices: PriceBook, *, with_calls: bool = True) -> list[Scan]:
+    """Scan logs and price their responses; any error becomes a problem of its log. This runs in a worker."""
+    return list(chain.from_iterable(_scan(task, prices, with_calls) for task in msgpack.decode(tasks, type=list[Task])))
+
+
+def _scan(task: Task, prices: PriceBook, with_calls: bool) -> Iterator[Scan]:
+    path = os.fsdecode(task.path)
+    job = Job(number=task.rank, source=task.source, path=path, size=task.size, again=False)
+    try:
+        yield from scans_of(task.rank, scan_job(job, prices), with_calls=with_calls)
+    except Exception as error:  # noqa: BLE001 - a log that cannot be read must not fail the job
+        problem = Problem(path=path, kind="source_failed", detail=f"{task.source}: {type(error).__name__}: {error}")
+        rows = LogRows(problems=Problems(count=1, first=(problem,)), failed=True)
+        scanned = Scanned(number=task.rank, rows=rows, from_start=True, identity=None, settled=False)
+        yield _header(task.rank, scanned, (), frozenset()), [], []
+
+
+def scans_of(rank: int, scanned: Scanned, *, with_calls: bool = True) -> list[Scan]:
+    """Return the rows of a scan and its header, as an engine moves them."""
+    found: list[tuple[list[Row], list[Row]]] = []
+    sessions: list[SessionRows] = []
+    superseding: set[str] = set()
+    n = m = 0
+    for batch in scanned.rows.batches():
+        labels, names = list(map(json.dumps, batch.labels)), list(map(json.dumps, batch.names))
+        responses: list[Row] = []
+        calls: list[Row] = []
+        for session in batch.sessions:
+            name = json.dumps(session.name)
+            if session.facts:
+                sessions.append(SessionRows(name=session.name, facts=session.facts, responses=[], calls=[]))
+            for row in session.responses:
+                responses.append(with_own_family(_plain((rank, n, name, labels[row[0]], *row[1:]), RESPONSE)))
+                n += 1
+            for row in session.calls if with_calls else ():
+                calls.append(_plain((rank, m, name, names[row[0]], *row[1:]), CALL))
+                m += 1
+        for rows, column in ((responses, _SUPERSEDED_BY), (calls, _CALL_SUPERSEDED_BY)):
+            superseding.update(one for row in rows if row[column] for one in row[column].split("\n"))
+        found.append((responses, calls))
+    head = structs.replace(scanned, rows=structs.replace(scanned.rows, sessions=tuple(sessions), spool=None))
+    header = _header(rank, head, map(_span, sessions), superseding)
+    [(responses, calls), *rest] = found or [([], [])]
+    return [(header, responses, calls), *((None, *more) for more in rest)]
+
+
+def _plain(row: Row, names: Sequence[str]) -> Row:
+    """Return a row with numbers of the types of its columns, within 64 bits."""
+    values = [
+        value if value is None or name in _TEXT else _finite(value) if name in _FLOAT else int(value)
+        for name, value in zip(names, row, strict=True)
+    ]
+    return within_64_bits(tuple(values))
+
+
+def _finite(number: float) -> float | None:
+    """Return a float; None for NaN, which a ledger cannot hold either."""
+    return float(number) if number == number else None  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _span(session: SessionRows) -> SessionSpan:
+    facts = json.loads(session.facts)
+    is_on_wire = facts["on_wire_of"] is not None
+    return SessionSpan(name=session.name, start_ns=facts["start_ns"], last_ns=facts["last_ns"], on_wire=is_on_wire)
+
+
+def _header(rank: int, scanned: Scanned, spans: Iterable[SessionSpan], superseding: Collection[str]) -> str:
+    rows = scanned.rows
+    document = {
+        "rank": rank, "source": rows.source, "failed": rows.failed, "identity": scanned.identity,
+        "settled": scanned.settled, "problems": [rows.problems.count, problems_text(rows.problems)],
+        "limits": list(map(structs.asdict, rows.limits)),
+        "sessions": [(one.name, one.facts) for one in rows.sessions],
+        "spans": list(map(structs.astuple, spans)), "superseding": sorted(superseding),
+    }  # fmt: skip
+    return json.dumps(document)  # ASCII, with escapes for what is no valid text
+
+
+def read_header(text: str, jobs: Mapping[int, Job]) -> Header:
+    """Return a header; `jobs` are those of all logs by their ranks."""
+    document = json.loads(text)
+    count, named = document["problems"]
+    sessions = [
+        SessionRows(name=_session_name(name), facts=facts, responses=[], calls=[])
+        for name, facts in document["sessions"]
+    ]
+    number = jobs[document["rank"]].number
+    rows = LogRows(
+        source=document["source"],
+        sessions=tuple(sessions),
+        problems=Problems(count=count, first=tuple(problems_of(named))),
+        limits=tuple(Limit(**limit) for limit in document["limits"]),
+        failed=document["failed"],
+    )
+    identity: Identity | None = tuple(document["identity"]) if document["identity"] else None
+    return Header(
+        scanned=Scanned(
+            number=number, rows=rows, from_start=True, identity=identity, settled=document["settled"]
+        ),
+        spans=tuple(
+            SessionSpan(name=_session_name(name), start_ns=start, last_ns=last, on_wire=on_wire)
+            for name, start, last, on_wire in document["spans"]
+        ),
+        superseding=frozenset(document["superseding"]),
+    )  # fmt: skip
+
+
+def _session_name(parts: Sequence[str]) -> tuple[str, str, str]:
+    source, session, place = parts
+    return source, session, place
+
+
+def winning_responses(copies: Sequence[Row] | None, known: Collection[str]) -> list[Row] | None:
+    """Return the responses that count of all copies of one family; None for None. This runs in a worker."""
+    if copies is None:
+        return None
+    return [
+        winner.place if winner.counts is winner.place else merged_row(winner, json.dumps(label_of(winner, _NAMES)))  # type: ignore[arg-type] # as in _NAMES
+        for winner in winners(copies, _NAMES, known)
+    ]
+
+
+def winning_calls(copies: Sequence[Row] | None, known: Collection[str]) -> list[Row] | None:
+    """Return the tool call that counts of all copies of one; None for None. This runs in a worker."""
+    if copies is None:
+        return None
+    best = winning_call(copies, _NAMES, known)
+    return [] if best is None else [best]
+
+
+@lru_cache(_KEPT)
+def parse_names(text: str) -> Row:
+    """Return the names in a JSON text: a label's, a tool's or a session's."""
+    return tuple(json.loads(text))
+
+
+_NAMES = Names(
+    label=parse_names,
+    call=parse_names,
+    path=lambda rank: rank.to_bytes(8, "big"),
+    session=lambda text: parse_names(text)[1],
+)
+"""Look-ups in rows whose ids are texts and ranks."""
