@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from itertools import chain
 
 from msgspec import Struct, msgpack, structs
 
+from sessionlog import files
 from sessionlog.errors import Problem
 from sessionlog.ledger.book import problems_text
 from sessionlog.ledger.copies import Names, label_of, merged_row, winners, winning_call
@@ -111,12 +113,22 @@ def _scan(task: Task, prices: PriceBook, with_calls: bool) -> Iterator[Scan]:
     path = os.fsdecode(task.path)
     job = Job(number=task.rank, source=task.source, path=path, size=task.size, again=False)
     try:
-        yield from scans_of(task.rank, scan_job(job, prices), with_calls=with_calls)
+        with _opened(path):
+            yield from scans_of(task.rank, scan_job(job, prices), with_calls=with_calls)
     except Exception as error:  # noqa: BLE001 - a log that cannot be read must not fail the job
         problem = Problem(path=path, kind="source_failed", detail=f"{task.source}: {type(error).__name__}: {error}")
         rows = LogRows(problems=Problems(count=1, first=(problem,)), failed=True)
         scanned = Scanned(number=task.rank, rows=rows, from_start=True, identity=None, settled=False)
         yield _header(task.rank, scanned, (), frozenset()), [], []
+
+
+def _opened(path: str) -> AbstractContextManager[object]:
+    """Open a remote log, which the driver has listed, for this worker; its store's credentials are the worker's."""
+    if not files.is_url(path):
+        return nullcontext()
+    from sessionlog.files.remote import opened
+
+    return opened([path])
 
 
 def scans_of(rank: int, scanned: Scanned, *, with_calls: bool = True) -> list[Scan]:

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import fsspec
 import pytest
 from msgspec.structs import replace
 
@@ -41,6 +42,20 @@ def test_requests_on_the_wire_and_damaged_logs_too(folder, monkeypatch):
     expected = documents([path], jobs=1)
     cluster.use(monkeypatch)
     assert documents([path], engine=Spark()) == expected
+
+
+def test_remote_logs_are_read_by_workers(monkeypatch):
+    """The driver lists the place, workers open the logs: reports are those of the same logs here."""
+    folder = CASES.parent / "together"
+    store, root = fsspec.core.url_to_fs("memory://spark/together")
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            store.pipe_file(f"{root}/{path.relative_to(folder)}", path.read_bytes())
+    here, names = aggregate_usage(str(folder), by=["source", "session"]).to_dict(), ("rows", "totals", "provenance")
+    cluster.use(monkeypatch)
+    there = aggregate_usage("memory://spark/together", by=["source", "session"], engine=Spark()).to_dict()
+    assert [there[name] for name in names] == [here[name] for name in names]
+    assert here["rows"]
 
 
 def test_logs_are_divided_into_batches_of_some_size(tmp_path, monkeypatch):
