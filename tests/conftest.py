@@ -63,6 +63,14 @@ def pytest_collection_finish():
     atexit.register(gc.unfreeze)  # what is frozen would never be freed, and DuckDB names such objects at the very end
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _unlimited_sqlite():
+    """`sql` limits SQLite's memory of its process for good, and commands of tests run in the process of all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sessionlog.cli.sql.limit_memory", lambda: None)
+        yield
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """Hypothesis itself does not always print how a failure can be repeated."""
     if config.option.hypothesis_seed and terminalreporter.stats.get("failed"):
