@@ -58,6 +58,6 @@ def _span(kind: str, value: str) -> str:
 
 @cache
 def _lexer(language: str) -> Any:
-    from pygments.lexers import get_lexer_by_name
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped] # it comes with rich
 
     return get_lexer_by_name(language, stripnl=False, ensurenl=False)

@@ -5,7 +5,6 @@ The facts and the prompts stand above, but are known at the end of the log: what
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -16,6 +15,7 @@ from sessionlog.render.escape import one_line
 from sessionlog.render.html.conversation import element_of, figures_of, lines_of
 from sessionlog.render.html.page import Html, join, render_page, tag
 from sessionlog.render.html.turns import Placed, Turn, place
+from sessionlog.render.packed import Packed
 from sessionlog.render.replay.blocks import Block, SessionEndBlock, SessionStartBlock
 from sessionlog.render.replay.figures import counted, moment, money, tokens
 from sessionlog.render.replay.layout_session import session_end, session_head, session_sums
@@ -49,7 +49,7 @@ def render_session(blocks: Iterable[Block], view: View, about: SessionPage) -> I
         view: Settings of the layout; its width is None, its limits are `conversation.CUT` or none.
         about: The session's facts.
     """
-    packed = _Packed()
+    packed = Packed()
     turns: list[Turn] = []
     ends = _Ends()
     for turn, group in groupby(ends.watch(place(blocks)), key=lambda placed: placed.turn):
@@ -78,31 +78,7 @@ class _Ends:
             yield one
 
 
-class _Packed:
-    """Text that is kept packed until it is written: a tenth of its size."""
-
-    def __init__(self) -> None:
-        self._packer = zlib.compressobj(1)
-        self._pieces: list[bytes] = []
-
-    def add(self, text: str) -> None:
-        """Add a text at the end."""
-        self._pieces.append(self._packer.compress(text.encode("utf-8", "backslashreplace")))
-
-    def texts(self) -> Iterator[Html]:
-        """Yield the whole piece by piece; once."""
-        import codecs
-
-        unpacker, decoder = zlib.decompressobj(), codecs.getincrementaldecoder("utf-8")()
-        self._pieces.append(self._packer.flush())
-        for piece in self._pieces:
-            if piece:
-                yield Html(decoder.decode(unpacker.decompress(piece)))
-
-
-def _body(
-    title: str, turns: list[Turn], ends: _Ends, packed: _Packed, view: View, about: SessionPage
-) -> Iterator[Html]:
+def _body(title: str, turns: list[Turn], ends: _Ends, packed: Packed, view: View, about: SessionPage) -> Iterator[Html]:
     prompts = [turn for turn in turns if turn.number]
     yield tag("a", "To the conversation", href="#conversation", class_="skip")
     yield tag("header", tag("h1", title, dir="auto"), *_facts(ends, view, about))
@@ -112,7 +88,7 @@ def _body(
         yield tag("nav", heading, tag("ol", *rows, class_="prompts"), aria_labelledby="prompts")
     yield _tools()
     yield Html('<main id="conversation">')
-    yield from packed.texts()
+    yield from map(Html, packed.texts())
     yield Html("</main>")
     made = moment(view, int(view.now.timestamp()) * 10**9).text
     yield tag("footer", tag("p", f"sessionlog · made {made} {_zone(view)}", class_="dim"))
