@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.render.replay.blocks import (
@@ -92,7 +94,12 @@ def place(blocks: Iterable[Block]) -> Iterator[Placed]:
     turn = Turn()
     is_open = False  # has it only prompts so far?
     is_listed = False  # do the messages of a request follow?
+    numbered = 0
     for block in blocks:
+        if isinstance(block, ResponseBlock) and block.request:
+            # Of several answers to one request the first has its number, which is an anchor.
+            block = replace(block, request=0) if block.request == numbered else block  # noqa: PLW2901
+            numbered = block.request or numbered
         is_prompt = isinstance(block, MessageBlock) and block.role == "user" and not block.agent
         begins = isinstance(block, RequestBlock) or (is_prompt and not is_open and not is_listed)
         if begins:
