@@ -59,39 +59,43 @@ def export(
     """
     if parquet == (otlp is not None):
         fail("give one of: sessionlog export --otlp http://localhost:4318, or sessionlog export DEST --parquet")
-    settings = {
+    arguments = r.ReportArguments({
         "since": since, "until": until, "provider": provider, "model": model, "project": project, "status": status,
         "source": source, "tz": tz, "now": now, "ledger": ledger, "no_ledger": no_ledger, "live": live, "jobs": jobs,
-    }  # fmt: skip
+        "paths": paths,
+    })  # fmt: skip
+    of_parquet = {"--redact-projects": redact_projects, "--machine": machine, "--compact": compact, "--events": events}
     if otlp is None:
         given = {"--header": header, "--signals": signals, "--content": content, "--again": again, "--live": live}
         _check_parquet({**given, "--no-ledger": no_ledger and not paths})
-        if not destination:
-            fail("--parquet needs a folder or URL to write to: sessionlog export ~/team --parquet")
-        if redact_projects and events:
-            fail("--redact-projects cannot hide names in texts and payloads: export without --events")
         _to_parquet(
-            r.ReportArguments({"paths": paths, **settings}), destination, machine=machine, compact=compact,
-            redact_projects=redact_projects, dry_run=dry_run, as_json=as_json,
-            texts=None if not events else not no_text,
+            arguments, _destination(destination, hidden=redact_projects and events), machine=machine, compact=compact,
+            redact_projects=redact_projects, dry_run=dry_run, as_json=as_json, texts=not no_text if events else None,
         )  # fmt: skip
         return
+    _check_collector(destination, {**of_parquet, "--no-text": no_text})
+    _to_collector(
+        arguments, otlp, headers=_headers(header or ()), dry_run=dry_run, as_json=as_json, content=content, again=again,
+        signals=r.split_list([signals]) if signals is not None else SIGNALS,
+    )  # fmt: skip
+
+
+def _destination(destination: str | None, *, hidden: bool) -> str:
+    """Return where parquet files are written; fail without a place, and for events whose names would be hidden."""
+    if not destination:
+        fail("--parquet needs a folder or URL to write to: sessionlog export ~/team --parquet")
+    if hidden:
+        fail("--redact-projects cannot hide names in texts and payloads: export without --events")
+    return destination
+
+
+def _check_collector(destination: str | None, given: Mapping[str, object]) -> None:
+    """Fail for what an export to a collector does not have."""
     if destination is not None:
         fail(f"{destination}: a destination is for --parquet; with --otlp, choose logs with --path")
-    for name, is_given in (
-        ("--redact-projects", redact_projects),
-        ("--machine", machine),
-        ("--compact", compact),
-        ("--events", events),
-        ("--no-text", no_text),
-    ):
-        if is_given:
+    for name, value in given.items():
+        if value:
             fail(f"{name} is for --parquet")
-    _to_collector(
-        r.ReportArguments({"paths": paths, **settings}), otlp, headers=_headers(header or ()),
-        signals=r.split_list([signals]) if signals is not None else SIGNALS, content=content, again=again,
-        dry_run=dry_run, as_json=as_json,
-    )  # fmt: skip
 
 
 def _check_parquet(given: Mapping[str, object]) -> None:

@@ -204,6 +204,8 @@ _TARGET = Option(
 )
 _DIRECTORY = Option("--dir", "directory", "text", "The folder of sessions.", "FOLDER")
 
+_FORCE = Option("--force", "force", "flag", "Replace a file that is no page of sessionlog.")
+
 REPLAY = (
     _TARGET,
     Option("--follow", "follow", "flag", "Show new events as the log grows, to the session's end.", short="-f"),
@@ -218,6 +220,10 @@ REPLAY = (
     ),
     Option("--json", "as_json", "flag", "Normalised events, one per line.", short="-j"),
     Option("--plain", "plain", "flag", "Stable text for diffs and pipes: no colour, UTC."),
+    Option("--html", "html", "text", "Write a page; in a folder it is named for the session; - is stdout.", "FILE"),
+    Option("--markdown", "markdown", "flag", "Print it as Markdown, for an issue or notes."),
+    Option("--scrub", "scrub", "flag", "Page or Markdown without secrets; nothing where one may be left."),
+    _FORCE,
     Option("--tz", "tz", "text", "Zone of times.", "ZONE", default_help="local; UTC when plain"),
     Option("--no-pager", "no_pager", "flag", "Print directly to the terminal."),
     PRICES, _DIRECTORY,
@@ -255,8 +261,7 @@ YIELD = (
 
 REPORT = (
     PATHS, Option("--html", "html", "text", "The page to write; - is stdout.", "FILE"),
-    SINCE, UNTIL, *_FILTERS, _WORKTREES, _LIMIT,
-    Option("--force", "force", "flag", "Replace a file that is no page of sessionlog."),
+    SINCE, UNTIL, *_FILTERS, _WORKTREES, _LIMIT, _FORCE,
     TZ, NOW, PRICES, *_BOOK,
 )  # fmt: skip
 

@@ -17,11 +17,13 @@ from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import note_archived, price_book, read_settings
+from sessionlog.cli.share import share_of, share_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
+from sessionlog.render.html.session import SessionPage
 from sessionlog.render.replay import pace, selector, since
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
@@ -36,6 +38,7 @@ from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
+from sessionlog.transcript.scrub import scrub_events
 
 if TYPE_CHECKING:
     import subprocess
@@ -57,6 +60,10 @@ def replay(
     subagents: str,
     as_json: bool,
     plain: bool,
+    html: str | None,
+    markdown: bool,
+    scrub: bool,
+    force: bool,
     tz: str | None,
     no_pager: bool,
     prices: str | None,
@@ -65,15 +72,13 @@ def replay(
     """Show a session as a conversation: prompts, answers, tool calls with results, failures, routing, and the sums.
 
     Messages that a request repeats are not shown again. Piped, the text is plain and stable. A log that has been
-    deleted is read from the archive, if it is there.
+    deleted is read from the archive, if it is there. --html writes one page that needs no network.
 
     Example: sessionlog replay s-9f2 --only tool.call,llm.response
     """
-    factor = _factor(speed)
-    if follow and factor:
-        fail("choose only one of --follow and --speed")
-    if subagents not in ("inline", "none", "only"):
-        fail(f"--subagents {subagents!r} is none of inline, none and only")
+    factor = _factor(speed, follow=follow)
+    others = {"--follow": follow, "--speed": factor, "--json": as_json, "--plain": plain}
+    share = share_of(others, html=html, markdown=markdown, scrub=scrub, force=force, full=full, tz=tz)
     start_ns = _moment(at)
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
     view, colours = _view(tz, plain=plain or as_json, full=full)
@@ -87,10 +92,14 @@ def replay(
         else:
             name = name_of_session(log, session)
             blocks = fold_replay(
-                items, own=log.source.id in OWN, session_id=name, all_messages=all_messages, chosen=chosen,
-                subagents=cast("Subagents", subagents), price=None if plain else _price(prices),
+                scrub_events(items) if scrub else items, own=log.source.id in OWN, session_id=name, chosen=chosen,
+                all_messages=all_messages, subagents=_subagents(subagents), price=None if plain else _price(prices),
             )  # fmt: skip
-            texts = _painted(_or_note_types(since(blocks, start_ns), types), view, colours)
+            found = _or_note_types(since(blocks, start_ns), types)
+            if share is not None:
+                share_session(found, share, SessionPage(session=name, agent=log.source.title, scrubbed=scrub))
+                return
+            texts = _painted(found, view, colours)
         _show(texts, paged=not (view.exact or follow or factor or no_pager))
 
 
@@ -115,9 +124,17 @@ def _moment(at: str | None) -> int | None:
     return time_ns
 
 
-def _factor(speed: str | None) -> float | None:
+def _subagents(word: str) -> Subagents:
+    if word not in ("inline", "none", "only"):
+        fail(f"--subagents {word!r} is none of inline, none and only")
+    return cast("Subagents", word)
+
+
+def _factor(speed: str | None, *, follow: bool) -> float | None:
     if speed is None:
         return None
+    if follow:
+        fail("choose only one of --follow and --speed")
     try:
         factor = float(speed.strip().lower().removesuffix("x"))
     except ValueError:

@@ -399,6 +399,13 @@ def _nearest_values(arguments: ReportArguments, context: ReportContext) -> Itera
                 yield f"no {key} is {pattern!r}; there is {', '.join(near)}"
 
 
+def _has_place(paths: Iterable[str]) -> bool:
+    """Whether one of the paths has what machines have exported."""
+    from sessionlog.engine.place import is_place
+
+    return any(map(is_place, paths))
+
+
 def nothing_found(context: ReportContext, *, narrowed: bool, unrecognised: int = 0, what: str = "sessions") -> str:
     """Return the note of an empty report: where logs were looked for, and what to try.
 
@@ -408,10 +415,8 @@ def nothing_found(context: ReportContext, *, narrowed: bool, unrecognised: int =
         unrecognised: How many files are no known log.
         what: What the report has none of.
     """
-    from sessionlog.engine.place import is_place
-
     places = "the logs found" if context.paths is None else ", ".join(context.paths)
-    if context.paths is not None and any(map(is_place, context.paths)):
+    if context.paths is not None and _has_place(context.paths):
         fits = " that fits the time and the filters" if narrowed else ""
         return f"no {what} in {places}{fits}; `sessionlog export DEST --parquet` on each machine adds its own"
     there = (narrowed and _knows_logs(context)) or _finds_logs(context)

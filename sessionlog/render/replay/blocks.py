@@ -50,6 +50,18 @@ class Call(Struct, frozen=True, kw_only=True):
     given: bool = False
 
 
+class Picture(Struct, frozen=True, kw_only=True):
+    """A picture in a message or a result, or another file that the log holds as a whole.
+
+    Attributes:
+        media_type: As logged.
+        data: Its bytes.
+    """
+
+    media_type: str
+    data: bytes
+
+
 class Served(Struct, frozen=True, kw_only=True):
     """The figures of a response.
 
@@ -111,12 +123,14 @@ class MessageBlock(Block, frozen=True, kw_only=True):
         text: The text, parts joined.
         calls: Tool calls of an assistant's message.
         tool: For a tool's result, the tool's name where it is known.
+        pictures: Those that the log holds; the text has their places.
     """
 
     role: str
     text: str
     calls: tuple[Call, ...] = ()
     tool: str = ""
+    pictures: tuple[Picture, ...] = ()
 
 
 class RewriteBlock(Block, frozen=True, kw_only=True):
@@ -163,6 +177,7 @@ class ToolCallBlock(Block, frozen=True, kw_only=True):
         error: Why it failed, "" for success.
         duration_ms: None where it is not logged.
         answered: Whether the log has its result.
+        pictures: Those in the result.
     """
 
     type: str = "tool.call"
@@ -171,6 +186,7 @@ class ToolCallBlock(Block, frozen=True, kw_only=True):
     error: str = ""
     duration_ms: float | None = None
     answered: bool = True
+    pictures: tuple[Picture, ...] = ()
 
 
 class PayloadBlock(Block, frozen=True, kw_only=True):

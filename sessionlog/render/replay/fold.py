@@ -49,6 +49,7 @@ from sessionlog.render.replay.remarks import (
     block_of,
     change_note,
     message_block,
+    pictures_of,
     problem_note,
     unknown_note,
 )
@@ -231,7 +232,7 @@ class _Fold:
                 if message.role == "tool" and call is not None:
                     self._pending.remove(call)
                     self._totals.counts["tool"] += 1
-                    results.append(ToolCallBlock(call=call, output=text))
+                    results.append(ToolCallBlock(call=call, output=text, pictures=pictures_of(message)))
                 elif message.role == "user" and text.strip() == self._prompt.strip():
                     self._prompt = ""  # shown with the head
                 else:

@@ -59,7 +59,7 @@ def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
         attached = isinstance(last, _ATTACHED.get(type(block), ())) and last.agent == block.agent
         gap: list[Line] = [] if last is None or attached else [()]
         if isinstance(block, SessionStartBlock | SessionEndBlock):
-            lines = _lines(view, block)
+            lines = block_lines(view, block)
         elif margin is None:
             lines = _of_agent(view, block, last)
         else:
@@ -71,17 +71,18 @@ def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
 def _of_agent(view: View, block: Block, last: Block | None) -> Iterator[Line]:
     """Yield the lines of a block; those of a sub-agent behind a bar, with its name where it begins."""
     if not block.agent:
-        yield from _lines(view, block)
+        yield from block_lines(view, block)
         return
     bar = Span("  ┆ ", "tool")
     if last is None or last.agent != block.agent:
         yield (bar, words(f"sub-agent {block.agent}", "tool"))
     narrow = view if view.width is None else replace(view, width=max(20, view.width - 4))
-    for line in _lines(narrow, block):
+    for line in block_lines(narrow, block):
         yield (bar, *line)
 
 
-def _lines(view: View, block: Block) -> Iterator[Line]:
+def block_lines(view: View, block: Block) -> Iterator[Line]:
+    """Yield the lines of a block."""
     if isinstance(block, PayloadBlock):
         yield from _PAYLOADS[block.type](view, block.payload)
     else:
@@ -122,7 +123,7 @@ def _response(view: View, block: ResponseBlock) -> Iterator[Line]:
         name = words(served.model, "failed")
         left = (Span("✘ request failed", "failed"), Span("  " if name.text else ""), name)
     via = (Span("  via ", "note"), words(served.provider, "note")) if served.provider else ()
-    yield from head(view, (*left, *via), list(_figures(view, block)))
+    yield from head(view, (*left, *via), list(response_figures(view, block)))
     if block.error:
         yield from body(view, block.error, view.limits.prose, indent=2, style="failed")
         if block.text.strip():
@@ -138,7 +139,8 @@ def _response(view: View, block: ResponseBlock) -> Iterator[Line]:
         yield (Span("  (no text)", "note"),)
 
 
-def _figures(view: View, block: ResponseBlock) -> Iterator[Span]:
+def response_figures(view: View, block: ResponseBlock) -> Iterator[Span]:
+    """Yield the figures of a response: attempt, how it stopped, time, tokens, cost."""
     served = block.served
     if served.attempt > 1:
         yield Span(f"attempt {served.attempt}", "unfinished")

@@ -73,10 +73,11 @@ def session_end(view: View, block: SessionEndBlock) -> Iterator[Line]:
         if end.metadata != start.metadata:
             facts["metadata"] = _pairs(view, end.metadata)
         yield from _rows(view, facts)
-    yield from rule(view, list(_sums(view, block)))
+    yield from rule(view, list(session_sums(view, block)))
 
 
-def _sums(view: View, block: SessionEndBlock) -> Iterator[Span]:
+def session_sums(view: View, block: SessionEndBlock) -> Iterator[Span]:
+    """Yield how a session ended, and its sums."""
     end, totals = block.end, block.totals
     if end is None:
         yield Span(_no_end(view, block), "unfinished")

@@ -24,7 +24,7 @@ _INLINE = 60  # a longer text argument gets lines of its own
 
 def tool_result(view: View, block: ToolCallBlock) -> Iterator[Line]:
     """Yield a call with its result."""
-    yield from tool_call(view, block.call, list(_outcome(view, block)))
+    yield from tool_call(view, block.call, list(outcome(view, block)))
     yield from body(view, block.output, view.limits.output, indent=4, gutter="│ ", prose=False)
     if block.error and not _is_short(block.error):
         yield from failure(view, block.error, view.limits.output, indent=4)
@@ -40,7 +40,7 @@ def tool_call(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]
         return
     changed, shown = changes_of(call.arguments)
     room = min(view.width or 80, PAGE) - cells(name) - sum(cells((part,)) + 3 for part in figures) - 4
-    main, short, long = _by_size(call, shown, room)
+    main, short, long = by_size(call, shown, room)
     listed = json_text(view, short)
     beside = len(main) + len(listed) + 2 <= room
     left = joined((words(main), words(listed if beside else "", "note")), by="  ")
@@ -76,7 +76,8 @@ def _bare(value: Json) -> str:
     return str(value) if plain else compact_json(value)
 
 
-def _outcome(view: View, block: ToolCallBlock) -> Iterator[Span]:
+def outcome(view: View, block: ToolCallBlock) -> Iterator[Span]:
+    """Yield how a call ended: its error, its time, the lines of its result."""
     if not block.answered:
         yield Span("◌ no result", "unfinished")
         return
@@ -93,7 +94,7 @@ def _is_short(error: str) -> bool:
     return len(error) <= 40 and "\n" not in error.strip()
 
 
-def _by_size(call: Call, shown: Collection[str], room: int) -> tuple[str, dict[str, Json], dict[str, str]]:
+def by_size(call: Call, shown: Collection[str], room: int) -> tuple[str, dict[str, Json], dict[str, str]]:
     """Return the main argument if it fits beside the name, the short arguments, and the texts that need more lines.
 
     Arguments in `shown`, which a diff has, are left out. Arguments that are not an object get the name "": half a JSON

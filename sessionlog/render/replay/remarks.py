@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,8 +18,8 @@ from sessionlog.events.payloads import (
     RoutingDecision,
 )
 from sessionlog.messages.entry import content_text
-from sessionlog.messages.message import Message
-from sessionlog.render.replay.blocks import Block, MessageBlock, NoteBlock, PayloadBlock
+from sessionlog.messages.message import ContentPart, Message
+from sessionlog.render.replay.blocks import Block, MessageBlock, NoteBlock, PayloadBlock, Picture
 from sessionlog.render.replay.exact import calls_in, exact
 from sessionlog.transcript.splice import Added
 
@@ -46,7 +47,25 @@ def message_block(
         role = given if isinstance(given, str) and given else "unknown"
     tool = message.name or tools.get(message.tool_call_id or "", "") if message.role == "tool" else ""
     calls = calls_in(message, elements(one.raw)) if message.tool_calls else ()
-    return MessageBlock(role=role, text=content_text(message)[0], calls=calls, tool=tool)
+    return MessageBlock(role=role, text=content_text(message)[0], calls=calls, tool=tool, pictures=pictures_of(message))
+
+
+def pictures_of(message: Message) -> tuple[Picture, ...]:
+    """Return the pictures in a message, those whose bytes are in the log."""
+    parts = () if isinstance(message.content, str) else message.content
+    return tuple(found for part in parts if part.is_media and (found := _picture(part)) is not None)
+
+
+def _picture(part: ContentPart) -> Picture | None:
+    if part.data is not None:
+        return Picture(media_type=part.media_type or "", data=part.data)
+    head, comma, data = (part.image_url or "").partition(";base64,")
+    if not comma or not head.startswith("data:"):
+        return None
+    try:
+        return Picture(media_type=head.removeprefix("data:"), data=b64decode(data, validate=True))
+    except ValueError:
+        return None
 
 
 def block_of(event: Event, value: Payload | None) -> Block:
