@@ -1,9 +1,9 @@
 """Advice: what sessions paid for without need, each finding with its tokens, its price, and one thing to do.
 
-The findings of single sessions (`context.findings`) are added up by kind and subject. Logs are read for them, of the
-costliest sessions first. With a window that has a start, the same findings in the time before, of the same length, stand
-beside them; a finding belongs to the time at which its request was answered. The shares are of the cost of the sessions
-that were read, in the same time, so that two times with different amounts of work compare.
+The findings of single sessions (`context.findings`) are added up by kind and subject; the logs of the costliest
+sessions are read for them. With a window that has a start, the same findings in the time of the same length before stand
+beside them. A finding belongs to the time at which its request was answered. Shares are of the cost of the sessions that
+were read, in the same time, so that times with different amounts of work compare.
 
 There is no finding that a model is too large for its work: no log shows what a smaller one would have done.
 """
@@ -237,7 +237,7 @@ class AdviceReport(Report):
         if self.rows:
             yield "findings overlap: one request may have several, so they do not add up"
         if any(row.before_count is not None for row in self.rows):
-            yield "before: the time of the same length before this one"
+            yield "before: the time of the same length before this one, priced in the same way"
         if self.sessions_left_out:
             left = counted(self.sessions_left_out, "session")
             yield f"{left} of ${self.left_out_nano / _NANO:,.2f} not read: --limit-sessions reads more"
