@@ -1,9 +1,9 @@
 """Advice: what sessions paid for without need, each finding with its tokens, its price, and one thing to do.
 
 The findings of single sessions (`context.findings`) are added up by kind and subject; the logs of the costliest
-sessions are read for them. With a window that has a start, the same findings in the time of the same length before stand
-beside them. A finding belongs to the time at which its request was answered. Shares are of the cost of the sessions that
-were read, in the same time, so that times with different amounts of work compare.
+sessions are read for them. With a window that has a start, the same findings in the time of the same length before
+stand beside them. A finding belongs to the time at which its request was answered. Shares are of the cost of the
+sessions that were read, in the same time, so that times with different amounts of work compare.
 
 There is no finding that a model is too large for its work: no log shows what a smaller one would have done.
 """
@@ -11,6 +11,7 @@ There is no finding that a model is too large for its work: no log shows what a 
 from __future__ import annotations
 
 import os
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -178,7 +179,7 @@ class AdviceRow(Costs):
         """The command that shows the costliest occurrence."""
         session, request = self.places[0]
         command = "context {session} --cache" if self.keys["kind"] == "cache_miss" else ADVICE[self.keys["kind"]][1]
-        return f"sessionlog {command.format(session=session, request=request)}"
+        return f"sessionlog {command.format(session=shlex.quote(session), request=request)}"
 
 
 class NoTotals:

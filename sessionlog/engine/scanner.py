@@ -88,15 +88,22 @@ def map_logs(
 
 
 def _map(executor: Executor, function: Callable[[_Task], _Result], tasks: Sequence[_Task]) -> Iterator[_Result]:
-    from concurrent.futures import as_completed
+    from concurrent.futures import BrokenExecutor, as_completed
 
-    waiting = {executor.submit(function, task): task for task in tasks}
+    waiting: dict[Future[_Result], _Task] = {}
+    left: list[_Task] = []
+    for task in tasks:
+        try:
+            waiting[executor.submit(function, task)] = task
+        except (BrokenExecutor, RuntimeError):
+            left.append(task)
     for future in as_completed(waiting):
         task = waiting.pop(future)
         if future.exception() is None:
             yield future.result()
         else:  # whatever ended the worker, its logs can be read here
-            yield function(task)
+            left.append(task)
+    yield from map(function, left)
 
 
 def _with_processes(

@@ -123,3 +123,10 @@ def test_findings_have_no_other_groups(made):
     """The call is refused before anything is read."""
     with pytest.raises(InvalidQuery):
         report(made, by=["model"])
+
+
+def test_a_command_quotes_what_the_log_names(made):
+    """A session's name cannot become another command of the shell."""
+    made("a b;c", 9)
+    [row] = report(made).rows
+    assert row.command == "sessionlog replay 'a b;c'"

@@ -203,6 +203,16 @@ def test_without_a_price_a_finding_has_its_tokens(tmp_path):
     assert [(one.tokens > 0, one.estimated_nano) for one in found] == [(True, None)]
 
 
+def test_agents_that_log_what_they_sent_have_findings_of_tools(run):
+    """Their requests name the tools where these change; built-in ones are theirs."""
+    run.ask()
+    run.items[-2]["data"]["sent"] = {"keep": 0, "messages": [], "tools": [SERVER, {"name": "Read"}]}
+    run.ask()
+    run.items[-2]["data"]["sent"] = {"keep": 0, "messages": []}
+    size = count_tokens_json(SERVER, "m")
+    assert run.found("unused_tools", "claude-code") == [("mcp jira", 1, 2 * size, None, size * (WRITE + READ))]
+
+
 def test_what_codex_adds_to_each_output_makes_no_difference(run):
     """The times of two equal commands differ."""
     for number in range(2):
