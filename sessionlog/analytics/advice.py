@@ -265,7 +265,10 @@ def report_advice(paths: Paths = None, *, sessions: int = SESSIONS_READ, **optio
     chosen, report = answer(question, lambda book: _choose(book, selection, sessions))
     env = os.environ if question.env is None else question.env
     read, notes = _read(chosen, question, env)
-    report = replace(report, rows=_rows(read, chosen, selection), notes=(*report.notes, *notes))
+    report = replace(
+        report, rows=_rows(read, selection), sessions_read=len(read), read_nano=sum(one.nano for one in read),
+        notes=(*report.notes, *notes),
+    )  # fmt: skip
     return report.sorted_by(question.sort).limited(question.limit)
 
 
@@ -295,8 +298,8 @@ def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Sess
     ordered = sorted(found.values(), key=lambda one: (-one.nano - one.before_nano, -one.tokens, one.path, one.session))
     chosen, left_out = ordered[: max(0, most)], ordered[max(0, most) :]
     report = AdviceReport(
-        window=selection.window, sessions_read=len(chosen), sessions_left_out=len(left_out),
-        read_nano=sum(one.nano for one in chosen), left_out_nano=sum(one.nano for one in left_out), **findings_of(book),
+        window=selection.window, sessions_left_out=len(left_out), left_out_nano=sum(one.nano for one in left_out),
+        **findings_of(book),
     )  # fmt: skip
     return chosen, report
 
@@ -331,8 +334,10 @@ def _read(
     work = partial(read_findings, prices=prices, env=dict(env))
     done = map_logs(work, tasks, _weight, executor=question.executor, jobs=question.jobs)
     for number, (task, found, trouble) in enumerate(done, start=1):
-        read[replace(task, size=0)] = found
-        notes += [trouble] if trouble else []
+        if trouble:
+            notes.append(trouble)
+        else:
+            read[replace(task, size=0)] = found
         if question.progress is not None:
             question.progress(number, len(tasks))
     gone = notes.count(_GONE)
@@ -366,15 +371,13 @@ def _find(log: Log, task: _Session, prices: PriceBook) -> SessionFindings:
     return find_in_session(Damage().events(read_session(log, task.session)), task.source, prices.price)
 
 
-def _rows(
-    read: Mapping[_Session, SessionFindings], chosen: Sequence[_Session], selection: Selection
-) -> tuple[AdviceRow, ...]:
+def _rows(read: Mapping[_Session, SessionFindings], selection: Selection) -> tuple[AdviceRow, ...]:
     called = {name for found in read.values() for name in found.called}
     now: dict[tuple[str, str], list[tuple[str, Finding]]] = defaultdict(list)
     then: dict[tuple[str, str], list[tuple[str, Finding]]] = defaultdict(list)
     window, before = selection.window, time_before(selection)
-    for one in chosen:
-        for finding in read[one].findings:
+    for one, found in read.items():
+        for finding in found.findings:
             if finding.kind == "unused_tools" and finding.subject in called:
                 continue
             key = (finding.kind, finding.subject)
@@ -382,7 +385,7 @@ def _rows(
                 now[key].append((one.session, finding))
             elif before is not None and finding.time_ns is not None and before.contains(finding.time_ns):
                 then[key].append((one.session, finding))
-    costs = sum(one.nano for one in chosen), sum(one.before_nano for one in chosen)
+    costs = sum(one.nano for one in read), sum(one.before_nano for one in read)
     rows = (
         _row(key, now.get(key, []), None if before is None else then.get(key, []), *costs)
         for key in dict.fromkeys((*now, *then))
@@ -406,7 +409,7 @@ def _row(
         cost_is_partial=any(_nano(one) is None for one in found), read_nano=read_nano,
         before_count=None if then is None else len(then),
         before_tokens=None if then is None else sum(one.tokens for _, one in then),
-        before_nano=None if then is None else _sum(_nano(one) for _, one in then) or (None if then else 0),
+        before_nano=(None if then is None else 0) if not then else _sum(_nano(one) for _, one in then),
         before_read_nano=None if then is None else before_read_nano,
         places=tuple((session, finding.request) for session, finding in costliest[:_EVIDENCE]),
     )  # fmt: skip

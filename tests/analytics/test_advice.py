@@ -110,6 +110,7 @@ def test_a_log_that_is_gone_is_named(made, tmp_path):
     (made.folder / "one.jsonl").unlink()
     found = report_advice(env=env, **options)
     assert (found.rows, found.notes) == ((), ("1 session without a log: not read",))
+    assert (found.sessions_read, found.read_nano) == (0, 0)
 
 
 def test_every_kind_and_cause_has_its_advice():
