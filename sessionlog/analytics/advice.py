@@ -404,7 +404,7 @@ def _row(
     found = [finding for _, finding in now]
     return AdviceRow(
         keys=dict(zip(BY, key, strict=True)), sessions=len({session for session, _ in now}), count=len(now),
-        tokens=sum(one.tokens for one in found), known_nano=_sum(one.known_nano for one in found),
+        tokens=sum(one.tokens for one in found), known_nano=_sum(one.known_nano for one in found) if found else 0,
         estimated_nano=_sum(one.estimated_nano for one in found),
         cost_is_partial=any(_nano(one) is None for one in found), read_nano=read_nano,
         before_count=None if then is None else len(then),

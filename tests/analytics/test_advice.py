@@ -68,7 +68,7 @@ def test_the_time_before_stands_beside(made):
     rows = {row.keys["subject"]: row for row in found.rows}
     assert list(rows) == ["api/app.py", "api/gone.py"]
     assert (rows["api/app.py"].count, rows["api/app.py"].before_count) == (1, 1)
-    assert (rows["api/gone.py"].count, rows["api/gone.py"].cost_usd) == (0, None)
+    assert (rows["api/gone.py"].count, rows["api/gone.py"].cost_usd) == (0, 0)
     assert rows["api/gone.py"].before_cost_usd == COST / 1e9
     assert rows["api/gone.py"].before_share == COST / (8 * USED)
     assert rows["api/app.py"].share == COST / (4 * USED)
