@@ -20,22 +20,13 @@ _LEAST_MS = 1e-6
 """No request is faster: a smaller latency in a log is no measurement."""
 
 
-class Sums:
-    """Tokens and cost of summed records, and the values derived from them."""
+class Costs:
+    """Recorded and estimated cost of summed records."""
 
     __slots__ = ()
 
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
     known_nano: int | None
     estimated_nano: int | None
-
-    @property
-    def total_tokens(self) -> int:
-        """All classes together; they do not overlap."""
-        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
 
     @property
     def cost_nano(self) -> int | None:
@@ -58,6 +49,22 @@ class Sums:
     def cost_usd(self) -> float | None:
         """Recorded and estimated cost together, None when there is neither."""
         return _usd(self.cost_nano)
+
+
+class Sums(Costs):
+    """Tokens and cost of summed records, and the values derived from them."""
+
+    __slots__ = ()
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+
+    @property
+    def total_tokens(self) -> int:
+        """All classes together; they do not overlap."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
 
 
 def _usd(nano: int | None) -> float | None:

@@ -25,6 +25,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "tools": "Report tool calls: errors, durations, output.",
         "blocks": "List five-hour blocks, their pace, and rate limits.",
         "yield": "Report what sessions committed to git, and its cost.",
+        "advise": "Report what was paid without need, and what to do.",
         "budget": "Show what is left to spend, and check it.",
         "routing-quality": "Judge the router: how often its choice was kept.",
         "report": "Write the usage of a period as one HTML page.",

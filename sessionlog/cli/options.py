@@ -76,6 +76,9 @@ USAGE_BY = "provider,model"
 BLOCKS_SHOWN = 30
 """Blocks that a table shows by default; JSON, CSV and Markdown have all."""
 
+FINDINGS_SHOWN = 20
+"""Findings that a table shows by default; JSON, CSV and Markdown have all."""
+
 PATHS = Option("", "paths", "texts", "Logs, or folders of logs.", "PATH", default_help="every agent's logs found")
 SINCE = Option(
     "--since", "since", "text", "7d, 24h, 2w, 1mo, today, last-week, 2026-11, 2026-11-21, A..B.", "WHEN", short="-s"
@@ -259,6 +262,20 @@ YIELD = (
     *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
 )  # fmt: skip
 
+ADVISE = (
+    PATHS, *_TIME, *_FILTERS,
+    Option(
+        "--limit-sessions", "sessions", "number", "Read at most so many sessions, the costliest.", "N", default=200,
+        least=1,
+    ),
+    _COSTLIEST_FIRST,
+    Option(
+        "--limit", "limit", "number", "At most so many findings.", "N", least=0, short="-n",
+        default_help=f"{FINDINGS_SHOWN} in the table",
+    ),
+    *FORMATS, WIDE, TZ, NOW, PRICES, *_BOOK, STRICT,
+)  # fmt: skip
+
 REPORT = (
     PATHS, Option("--html", "html", "text", "The page to write; - is stdout.", "FILE"),
     SINCE, UNTIL, *_FILTERS, _WORKTREES, _LIMIT, _FORCE,
@@ -435,7 +452,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 
 COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "yield": YIELD,
-    "report": REPORT,
+    "advise": ADVISE, "report": REPORT,
     "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
     "watch": WATCH,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,

@@ -60,6 +60,7 @@ class ReportArguments:
     active: bool = False
     hours: int = 0
     into: str | None = None
+    sessions: int = 0
     gaps: bool = False
     as_json: bool = False
     as_csv: bool = False

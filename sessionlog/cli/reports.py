@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.options import BLOCKS_SHOWN, SESSIONS_SHOWN, USAGE_BY
+from sessionlog.cli.options import BLOCKS_SHOWN, FINDINGS_SHOWN, SESSIONS_SHOWN, USAGE_BY
 from sessionlog.cli.output import fail
 
 TYPE_CHECKING = False
@@ -104,6 +104,15 @@ REPORTS: Mapping[str, ReportCommand] = {
         "Report what sessions committed to the git repositories of this machine, what became of it, and its cost.\n\n"
         "Example: sessionlog yield --since 30d --by repository",
         "usage in git repositories", parameters={"into": "into"},
+    ),
+    "advise": ReportCommand(
+        "advice:report_advice",
+        "Report what sessions paid for without need, with its price and one thing to do.\n\n"
+        "It reads the logs of the costliest sessions: results that were read again unchanged, large results, cache "
+        "misses and their cause, loops, failed requests, compactions, tools that are sent and never called. With "
+        "--since, the time of the same length before it stands beside, so that you see what a change has brought.\n\n"
+        "Example: sessionlog advise --since 7d",
+        "findings", table_rows=FINDINGS_SHOWN, parameters={"sessions": "sessions"},
     ),
 }  # fmt: skip
 

@@ -154,7 +154,7 @@ _UNKNOWN = _Block(b"", "message")
 
 
 @dataclass(slots=True, kw_only=True)
-class _Request:
+class AnsweredRequest:
     """A request: its prompt, its model and times, and how it differs from the counted request before it.
 
     The messages are empty where the log does not hold them, and dropped after the comparison.
@@ -196,7 +196,7 @@ def cache_misses(
         AmbiguousSession: Several sessions match.
     """
     log, session = open_target(target, session, directory, env)
-    fold = _Fold(own=log.source.id in OWN)
+    fold = CacheFold(own=log.source.id in OWN)
     damage = Damage()
     for event in damage.events(read_session(log, session)):
         fold.apply(event)
@@ -206,13 +206,14 @@ def cache_misses(
     return CacheReport(
         source=log.source.id, session=name_of_session(log, session), path=log.path, requests=len(answered),
         known_prompts=sum(one.is_known for one in answered), cached_tokens=sum(usage.cache_read for usage in usages),
-        misses=tuple(_find_misses(answered, usages, price)), problem_count=damage.count, problems=damage.problems,
+        misses=tuple(find_misses(answered, usages, price)), problem_count=damage.count, problems=damage.problems,
     )  # fmt: skip
 
 
-def _find_misses(
-    answered: Sequence[_Request], usages: Sequence[TokenUsage], price: Price | None
+def find_misses(
+    answered: Sequence[AnsweredRequest], usages: Sequence[TokenUsage], price: Price | None
 ) -> Iterator[CacheMiss]:
+    """Yield the cache misses of a session's answered requests, each with its usage."""
     is_cached = any(usage.cache_read for usage in usages)
     names_writes = any(usage.cache_write for usage in usages)
     last: TokenUsage | None = None
@@ -233,7 +234,7 @@ def _find_misses(
         last = usage
 
 
-def _reason(old: _Request, new: _Request, *, is_compacted: bool) -> tuple[Reason, str]:
+def _reason(old: AnsweredRequest, new: AnsweredRequest, *, is_compacted: bool) -> tuple[Reason, str]:
     """Return why the new request missed the cache: the first difference from the old one, and its description."""
     if old.model != new.model:
         return "model", f"{old.model or 'unknown'} → {new.model or 'unknown'}"
@@ -275,7 +276,7 @@ def _difference(old: Sequence[_Block], new: Sequence[_Block], *, may_grow: bool 
     return f"{old[same].name}{number} changed"
 
 
-def _cost(price: Price, one: _Request, usage: TokenUsage, missed: int) -> int | None:
+def _cost(price: Price, one: AnsweredRequest, usage: TokenUsage, missed: int) -> int | None:
     """Return the cost of the missed tokens, less their cost as cached ones."""
     missed = min(missed, usage.input + usage.cache_write)
     written = min(missed, usage.cache_write)
@@ -286,7 +287,7 @@ def _cost(price: Price, one: _Request, usage: TokenUsage, missed: int) -> int | 
     return None if dear is None or cheap is None else max(0, dear - cheap)
 
 
-class _Fold:
+class CacheFold:
     """Collects a session's answered requests with their prompts.
 
     Attributes:
@@ -295,7 +296,8 @@ class _Fold:
     """
 
     def __init__(self, *, own: bool) -> None:
-        self.answered: list[_Request] = []
+        """Begin; `own` as in `ConversationFold`."""
+        self.answered: list[AnsweredRequest] = []
         self.usages = ResponseUsages()
         self._own = own
         self._conversation = ConversationFold(finds_new=False)  # for our own logs: their requests send the conversation
@@ -303,11 +305,12 @@ class _Fold:
         self._sent = SentPrompt[_Block]()  # for other agents' logs
         self._tools: tuple[_Block, ...] = ()
         self._system: tuple[_Block, ...] = ()
-        self._request: _Request | None = None
-        self._previous: _Request | None = None  # the last request that the provider counted
+        self._request: AnsweredRequest | None = None
+        self._previous: AnsweredRequest | None = None  # the last request that the provider counted
         self._is_compacted = False
 
     def apply(self, event: Event) -> None:
+        """Add the next event; those of sub-agents are ignored."""
         data = event.data if isinstance(event.data, Mapping) else {}
         if "agent" in data:
             return
@@ -339,7 +342,7 @@ class _Fold:
                 self._system = tuple(_block(part, f"part {n} of the system prompt") for n, part in numbered)
                 self._tools = _tools(self._sent.tools)
             messages = self._sent.messages
-        self._request = _Request(
+        self._request = AnsweredRequest(
             is_known=messages is not None, tools=self._tools, system=self._system, messages=tuple(messages or ()),
             model=text(data.get("model")), sent_ns=time_ns,
         )  # fmt: skip

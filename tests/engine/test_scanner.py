@@ -100,3 +100,10 @@ def test_processes_are_started_where_they_pay(monkeypatch, jobs, size, may_fork,
     work = [Job(number=n, source="native", path=str(n), size=max(0, size // 2 - engine._FILE)) for n in range(2)]
     list(engine.scanner(None, jobs)(work, {}, None))
     assert asked == (["spread"] if spread else [])
+
+
+@pytest.mark.parametrize("lives", [0, 1, 7])
+def test_a_worker_that_dies_loses_no_task(lives):
+    """Each task has its result once, whoever computed it."""
+    executor = Failing(BrokenProcessPool(), lives)
+    assert sorted(engine.map_logs(str, range(9), int, executor=executor)) == [str(number) for number in range(9)]

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from sessionlog.analytics.advice import report_advice
 from sessionlog.analytics.blocks import list_blocks
 from sessionlog.analytics.models import list_models
 from sessionlog.analytics.sessions import list_sessions
@@ -29,7 +30,7 @@ def survey(folder, **options):
 
 ASKED = {
     "usage": aggregate_usage, "models": list_models, "sessions": list_sessions, "tools": aggregate_tools,
-    "yield": report_yield,
+    "yield": report_yield, "advise": report_advice,
     "blocks": list_blocks, "sources": survey,
 }  # fmt: skip
 FOLDERS = ["week"]

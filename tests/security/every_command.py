@@ -46,7 +46,7 @@ def all_commands(own):
     lines = [
         ["usage", *timed], ["usage", "--json", "--by", "session,model", *timed], ["usage", "--no-ledger", *timed],
         ["usage", str(own), "--strict", *timed], ["sessions", *timed], ["tools", *timed], ["blocks", *timed],
-        ["models", *timed], ["yield", *timed],
+        ["models", *timed], ["yield", *timed], ["advise", *timed],
         ["report", "--html", str(own.parent / "report.html"), *timed],
         ["routing-quality", *timed], ["status", "--now", NOW], ["status", whole, "--json", "--now", NOW],
         ["budget", "--now", NOW], ["budget", "check"], ["budget", "reset"], ["sources"], ["sources", "--json"],

@@ -1,0 +1,133 @@
+"""Advice: findings added up over sessions, in a window and in the time before it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sessionlog.analytics.advice import ADVICE, MISS_ADVICE, report_advice
+from sessionlog.context import findings
+from sessionlog.errors import InvalidQuery
+from tests.context.test_findings import READ, READER, SERVER, USED, WRITE, Run, read
+from tests.ledger.entries import PRICES
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TOKENS = findings.count_tokens(read()[2], "m")
+COST = TOKENS * (WRITE + READ)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Make sessions: each reads a file twice, and then asks twice more."""
+
+    def session(name, hour, *calls, **more):
+        run = Run(tmp_path)
+        run.path = tmp_path / "logs" / f"{name}.jsonl"
+        run.path.parent.mkdir(exist_ok=True)
+        run._time = lambda: _tick(run, hour)
+        run.items[0]["ts"] = f"2026-11-20T{hour:02}:00:00Z"
+        run.ask(*(calls or [read()]), **more)
+        run.ask(*(calls or [read()]))
+        run.ask()
+        run.ask()
+        run.found("loop")  # writes it
+
+    session.folder = tmp_path / "logs"
+    return session
+
+
+def _tick(run, hour):
+    run.clock += 1
+    return f"{hour:02}:{run.clock // 60:02}:{run.clock % 60:02}"
+
+
+def report(made, **options):
+    """The report on the sessions made."""
+    return report_advice(made.folder, prices=PRICES, now=NOW, env={"HOME": str(made.folder)}, **options)
+
+
+def test_findings_of_sessions_add_up(made):
+    """By kind and subject, with the share of all cost, and the places of the costliest."""
+    made("one", 9)
+    made("two", 10)
+    [row] = report(made).rows
+    assert row.keys == {"kind": "repeated_result", "subject": "api/app.py"}
+    assert (row.sessions, row.count, row.tokens) == (2, 2, 4 * TOKENS)
+    assert (row.known_nano, row.estimated_nano) == (None, 2 * COST)
+    assert row.share == 2 * COST / (8 * USED)
+    assert row.evidence == ("one#3", "two#3")
+    assert row.command == "sessionlog replay one"
+    assert (row.before_count, row.before_cost_usd) == (None, None)
+
+
+def test_the_time_before_stands_beside(made):
+    """Of the same length; what has gone since then is listed last, with a cost of nothing now."""
+    made("old", 9, read("/src/api/gone.py"))
+    made("older", 9)
+    made("new", 11)
+    found = report(made, since="2026-11-20T10:00:00Z..2026-11-20T12:00:00Z")
+    rows = {row.keys["subject"]: row for row in found.rows}
+    assert list(rows) == ["api/app.py", "api/gone.py"]
+    assert (rows["api/app.py"].count, rows["api/app.py"].before_count) == (1, 1)
+    assert (rows["api/gone.py"].count, rows["api/gone.py"].cost_usd) == (0, 0)
+    assert rows["api/gone.py"].before_cost_usd == COST / 1e9
+    assert rows["api/gone.py"].before_share == COST / (8 * USED)
+    assert rows["api/app.py"].share == COST / (4 * USED)
+
+
+def test_a_tool_that_any_session_calls_is_used(made):
+    """The others' definitions are no finding then."""
+    made("sends", 9, read("/src/api/other.py"), tools=[SERVER, READER])
+    made("calls", 10, ("mcp__files__read", {"path": "a"}, "short"), tools=[READER])
+    kinds = [(row.keys["kind"], row.keys["subject"]) for row in report(made).rows]
+    assert ("unused_tools", "mcp jira") in kinds
+    assert ("unused_tools", "mcp files") not in kinds
+
+
+def test_a_limit_reads_the_costliest_sessions_and_names_the_rest(made):
+    """The rest's cost is in the JSON and below the table."""
+    made("one", 9)
+    made("two", 10, usage={"input": 1_000_000, "output": 5, "cache_read": 900, "cache_write": 100})
+    found = report(made, sessions=1)
+    assert (found.sessions_read, found.sessions_left_out) == (1, 1)
+    assert found.extra["cost_left_out_usd"] == pytest.approx(4 * USED / 1e9)
+    assert [row.evidence for row in found.rows] == [("two#3",)]
+    assert any("--limit-sessions" in note for note in found.footnotes())
+
+
+def test_processes_find_the_same(made):
+    """Two workers, or this process alone."""
+    for number in range(4):
+        made(f"s{number}", 9)
+    assert report(made, jobs=2).rows == report(made, jobs=1).rows
+
+
+def test_a_log_that_is_gone_is_named(made, tmp_path):
+    """The ledger remembers its cost; its findings went with the log."""
+    made("one", 9)
+    options = {"prices": None, "now": NOW, "ledger": str(tmp_path / "ledger.sqlite")}
+    env = {"HOME": str(tmp_path / "home"), "SESSIONLOG_DIR": str(made.folder)}
+    assert report_advice(env=env, **options).sessions_read == 1
+    (made.folder / "one.jsonl").unlink()
+    found = report_advice(env=env, **options)
+    assert (found.rows, found.notes) == ((), ("1 session without a log: not read",))
+    assert (found.sessions_read, found.read_nano) == (0, 0)
+
+
+def test_every_kind_and_cause_has_its_advice():
+    """A new one needs a sentence."""
+    kinds = set(findings.Kind.__args__)
+    assert set(ADVICE) == kinds - {"cache_miss"}
+    assert set(MISS_ADVICE) == set(findings._CAUSES.values())
+
+
+def test_findings_have_no_other_groups(made):
+    """The call is refused before anything is read."""
+    with pytest.raises(InvalidQuery):
+        report(made, by=["model"])
+
+
+def test_a_command_quotes_what_the_log_names(made):
+    """A session's name cannot become another command of the shell."""
+    made("a b;c", 9)
+    [row] = report(made).rows
+    assert row.command == "sessionlog replay 'a b;c'"
