@@ -83,11 +83,11 @@ def test_every_lesson_has_a_page(name):
     ("3. a", '<ol start="3"><li>a</li></ol>'),
     ("plain <b>", '<div class="typed">plain &lt;b&gt;</div>'),
     ("`<b>`", "<p><code>&lt;b&gt;</code></p>"),
-    ("[a](https://b.example/c)", '<p><a href="https://b.example/c" rel="noreferrer noopener">a</a>'
-     '<span class="dim"> (b.example)</span></p>'),
+    ("[a](https://b.example/c)", ('<p><a href="https://b.example/c" rel="noreferrer noopener">a</a>'
+     '<span class="dim"> (b.example)</span></p>')),
     ("[a](mailto:x@y.example)", "<p>[a](mailto:x@y.example)</p>"),
-    ("![a](https://b.example/c.png)", "<p>!<a href=\"https://b.example/c.png\" rel=\"noreferrer noopener\">a</a>"
-     '<span class="dim"> (b.example)</span></p>'),
+    ("![a](https://b.example/c.png)", ('<p>!<a href="https://b.example/c.png" rel="noreferrer noopener">a</a>'
+     '<span class="dim"> (b.example)</span></p>')),
     ("", ""),
 ])  # fmt: skip
 def test_markdown(text, made):
