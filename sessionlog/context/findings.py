@@ -221,7 +221,7 @@ class _FindingsFold:
     def findings(self, price: Price) -> SessionFindings:
         """Return the findings, after the last event."""
         self._end_run()
-        answered, usages = self._cache.answered, self._cache.usages.read()
+        answered, usages = self._cache.answered, list(self._cache.usages.read())
         bill = _Bill(answered, usages, self._costs, price)
         held = [*self._results, *self._sent_definitions, *self._definitions.values()]
         found = [

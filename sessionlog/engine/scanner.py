@@ -29,10 +29,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor, Future
-    from typing import TypeVar
-
-    _T = TypeVar("_T")
-    _R = TypeVar("_R")
 
 PAYS = 64 << 20
 """Bytes from which two processes are faster than one: measured, starting them costs what scanning 10 MB does."""
@@ -101,13 +97,13 @@ def map_logs(
         jobs: As in `scanner`.
     """
     ordered = sorted(tasks, key=size, reverse=True)
-    count = min(jobs or _cores(), len(ordered))
+    count = min(jobs or usable_cores(), len(ordered))
     if executor is not None:
         yield from _map(executor, function, ordered)
-    elif count < 2 or (jobs is None and sum(map(size, ordered)) < _MAP_PAYS) or not _may_fork():
+    elif count < 2 or (jobs is None and sum(map(size, ordered)) < _MAP_PAYS) or not may_fork():
         yield from map(function, ordered)
     else:
-        with _processes(count) as own:
+        with worker_processes(count) as own:
             yield from _map(own, function, ordered)
 
 
@@ -142,7 +138,9 @@ def _with_processes(
         yield from _spread(executor, work, sources, prices, workers=count, folder=folder)
 
 
-def run_jobs(work: Sequence[_T], run: Callable[[_T, str | None], _R], size: Callable[[_T], int]) -> Iterator[_R]:
+def run_jobs(
+    work: Sequence[_Task], run: Callable[[_Task, str | None], _Result], size: Callable[[_Task], int]
+) -> Iterator[_Result]:
     """Yield `run(job, folder)` for each job in any order, from several processes where that is faster.
 
     Args:
@@ -157,7 +155,7 @@ def run_jobs(work: Sequence[_T], run: Callable[[_T, str | None], _R], size: Call
         return
     from concurrent.futures import FIRST_COMPLETED, wait
 
-    waiting: dict[Future[_R], _T] = {}
+    waiting: dict[Future[_Result], _Task] = {}
     left = sorted(work, key=size)
     with worker_processes(count) as executor, _folder() as folder:
         try:

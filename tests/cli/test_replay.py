@@ -36,6 +36,47 @@ def test_a_pipe_gets_the_plain_replay():
     assert run(STORY, "--plain").stdout.splitlines() == list(replay(STORY))
 
 
+def test_a_session_is_written_as_a_page(tmp_path):
+    """To a file, or in a folder under the session's name; another's file stays unless --force is given."""
+    assert run(STORY, "--html", str(tmp_path)).exit_code == 0
+    assert "<main" in (tmp_path / "story.html").read_text("utf-8")
+    own = tmp_path / "own.html"
+    own.write_text("mine", "utf-8")
+    assert run(STORY, "--html", str(own)).exit_code == USAGE
+    assert own.read_text("utf-8") == "mine"
+    assert run(STORY, "--html", str(own), "--force").exit_code == 0
+    assert run(STORY, "--html", "-").stdout.startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("other", [["--json"], ["--plain"], ["--follow"], ["--speed", "2x"], ["--markdown"]])
+def test_a_page_is_no_other_form(other):
+    """What does not go with a page is named."""
+    result = run(STORY, "--html", "-", *other)
+    assert result.exit_code == USAGE
+    assert f"leave out {other[0]}" in result.stderr
+
+
+def test_scrub_writes_nothing_where_a_secret_may_be_left(tmp_path):
+    """The places are named, never the values; without them the known secrets are replaced."""
+    log = tmp_path / "s.jsonl"
+    key, value = "ghp_" + "a1B2c3D4e5F6" * 3, "Zq8x.Lw3RtVb7-Yp2Nc5Kd9=Jf4Hs6Ga1"
+    log.write_text(
+        f'{{"session_id":"s","seq":0,"type":"session.start","ts":"2026-11-21T09:58:00Z","data":{{"v":1,"prompt":"{key}"}}}}\n'
+        f'{{"session_id":"s","seq":1,"type":"tool.call","ts":"","data":{{"tool":"env","output":"MY_AUTH={value}"}}}}\n',
+        "utf-8",
+    )
+    page = tmp_path / "s.html"
+    for words in (["--html", str(page)], ["--markdown"]):
+        result = run(str(log), *words, "--scrub")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "tool.call: a random value behind 'auth'" in result.stderr
+        assert value not in result.stderr
+    assert not page.exists()
+    clean = run(str(log), "--markdown", "--scrub", "--only", "session.*,user").stdout
+    assert key not in clean
+    assert run(str(log), "--scrub").exit_code == USAGE
+
+
 def test_options_reach_the_replay():
     """Full, all messages, a selection and a zone."""
     result = run(STORY, "--full", "--all-messages", "--tz", "Europe/Berlin", "--only", "session.start, llm.request")
