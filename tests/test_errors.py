@@ -15,6 +15,7 @@ BUILTINS = {
     "LogLocked": LogNotReadable,
     "AmbiguousSession": LookupError,
     "LedgerUnusable": OSError,
+    "GitFailed": OSError,
     "NotRecorded": OSError,
     "NotExported": OSError,
     "InvalidHistory": ValueError,

@@ -27,7 +27,7 @@ class Elements(HTMLParser):
         self.texts.append(data)
 
 
-def test_the_policy_allows_our_style_and_script_alone():
+def test_p20_the_policy_allows_our_style_and_script_alone():
     """By the hashes of what is in the page; pictures only inside it; nothing else."""
     page = "".join(render_page("t", [], kind="session"))
     [policy] = [a["content"] for name, a in Elements(page).elements if a.get("http-equiv") == "Content-Security-Policy"]
