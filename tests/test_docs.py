@@ -123,6 +123,8 @@ def test_every_test_that_the_promises_name_is_there():
 
 
 PROMISES = Path(__file__).parents[1] / "docs" / "promises.md"
+
+
 def promised():
     """Number of a promise → the files that its row links to."""
     rows = re.findall(r"^\| P(\d+) \|(.*)\|$", PROMISES.read_text("utf-8"), re.MULTILINE)

@@ -87,7 +87,19 @@ def test_the_price_list_is_generated_from_what_the_tests_have():
     """The test extra brings the package that the snapshot is compared with."""
     extras = PROJECT["project"]["optional-dependencies"]
     assert "genai-prices" in {name_of(requirement) for requirement in extras["test"]}
-    assert set(extras) == {"test", "tokens", "json", "lint", "mcp", "otel", "parquet", "remote", "spark", "bench", "fuzz"}
+    assert set(extras) == {
+        "test",
+        "tokens",
+        "json",
+        "lint",
+        "mcp",
+        "otel",
+        "parquet",
+        "remote",
+        "spark",
+        "bench",
+        "fuzz",
+    }
 
 
 def test_the_oldest_python_is_the_one_of_the_tools():

@@ -78,6 +78,10 @@ FROM all_sessions s WHERE NOT elsewhere AND id {chosen}
 _LOGS_OF = "(SELECT DISTINCT file_id FROM log_sessions WHERE session_id {}) t CROSS JOIN"
 
 
+_OWN = ("native", "fizeau")
+"""Sources whose calls have the log's whole path in their keys, which differs between machines."""
+
+
 class LedgerRow(NamedTuple):
     """A row of the ledger, on its way into a table of the export.
 
@@ -198,8 +202,11 @@ class LedgerRows:
         found = self._book.connection.execute(_CALLS.format(is_selected=is_selected, **parts), parameters)
         for selected, session_id, name_id, superseded_by, counts, file_id, n, *values in found:
             names = (session(session_id), name(name_id), superseding(superseded_by or None))
+            log = logs.of(file_id)
+            if log.source in _OWN:
+                values[0] = hash_with(log.unkeyed, f"call {n}")
             yield LedgerRow(
-                hash_with(logs.of(file_id).ids, str(n)), _month(values[1]), session_id, bool(selected),
+                hash_with(log.ids, str(n)), _month(values[1]), session_id, bool(selected),
                 _state(names, values), (names[0][0], names[1][0], names[2][0]), tuple(values), (bool(counts),), (),
             )  # fmt: skip
 
@@ -280,11 +287,13 @@ class _Log(NamedTuple):
 
     Attributes:
         ids: For the ids of rows.
-        unkeyed: For the keys of responses that have none.
+        unkeyed: For the keys of responses that have none, and of calls whose keys are of this machine.
+        source: Its agent.
     """
 
     ids: blake2b
     unkeyed: blake2b
+    source: str
 
 
 class _Logs:
@@ -302,7 +311,7 @@ class _Logs:
             path = path_of(path)
             ids = blake2b(_bytes(f"{self._kind}\0{path}\0"), key=self._secret, digest_size=8)
             unkeyed = blake2b(_bytes(f"row\0{source}\0{self._projects.path(path)}\0"), digest_size=8)
-            self._last = number, _Log(ids, unkeyed)
+            self._last = number, _Log(ids, unkeyed, source)
         return self._last[1]
 
 

@@ -159,6 +159,15 @@ def problems_of(machine):
     return [(one.kind, one.detail) for one in report.problems], report.totals.requests
 
 
+def test_a_native_log_on_two_machines_counts_once(machine, tmp_path):
+    """Its calls too, whose keys have the log's path in a ledger; homes differ."""
+    other = make_machine(tmp_path, "another")
+    add_log(other, "s")
+    other.export()
+    assert aggregate_usage(machine.team).totals.requests == 1
+    assert aggregate_tools(machine.team).totals.calls == 1
+
+
 def damage(path):
     """Overwrite the middle of a file."""
     data = bytearray(path.read_bytes())
