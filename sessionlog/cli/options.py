@@ -347,6 +347,8 @@ WATCH = (
     Option("--json", "as_json", "flag", "With --once: one JSON document.", short="-j"), TZ, NOW, LEDGER, NO_LEDGER,
 )  # fmt: skip
 
+UI = (TZ, LEDGER, NO_LEDGER)
+
 CHAT = (
     Option("", "agent", "text", "The agent: module:agent, or path/to/file.py:agent.", "MODULE:AGENT"),
     Option("--resume", "resume", "text", "Continue a session, also after a crash.", "FILE|SESSION"),
@@ -390,7 +392,7 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "yield": YIELD,
     "sources": SOURCES, "report": REPORT,
     "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
-    "watch": WATCH,
+    "watch": WATCH, "ui": UI,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
     "budget reset": (_OTHER_LEDGER, AS_JSON), "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,
     "ledger": LEDGER_SHOW, "ledger sync": LEDGER_READ, "ledger verify": LEDGER_READ, "ledger rebuild": LEDGER_READ,
