@@ -39,7 +39,7 @@ def ui(*, tz: str | None, ledger: str | None, no_ledger: bool) -> None:
     """
     if find_spec("textual") is None:
         raise MissingExtra("the terminal application needs textual: pip install 'sessionlog[tui]'")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)) or os.environ.get("TERM") == "dumb":
         fail("ui needs a terminal; `sessionlog sessions` and `sessionlog usage` print the same")
     from sessionlog.ui.app import SessionlogApp
 

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -33,11 +32,11 @@ class SessionlogApp(App[None]):
         queries: Makes what is shown.
     """
 
-    ERRORS = (SessionLogError, OSError, sqlite3.Error)
+    ERRORS: ClassVar[tuple[type[Exception], ...]] = (SessionLogError, OSError, sqlite3.Error)
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     Screen { layers: base; }
-    #title, #status, #keys { height: auto; max-height: 2; padding: 0; }
+    #title, #status, #keys { height: auto; max-height: 3; padding: 0; }
     #title { background: $panel; }
     #keys { background: $panel; color: $text-muted; }
     #status { color: $text-muted; height: 1; }
@@ -207,7 +206,7 @@ class SessionlogApp(App[None]):
             tabs += [(f" {number} {self._views[tab].title} ", "reverse" if tab == name else ""), " "]
         tabs += [(f" {view.title} ", "reverse")] if name not in _TABS else []
         self.query_one("#title", Static).update(Content.assemble(*tabs))
-        self.query_one("#keys", Static).update(_keys(view.keys))
+        self._show_keys()
         view.focus()
         if name != "replay":
             if name in self._loaded and name != "live":
@@ -216,17 +215,27 @@ class SessionlogApp(App[None]):
                 self._loaded.add(name)
                 self.call_after_refresh(view.load)
 
-    def on_app_blur(self, event: events.AppBlur) -> None:
-        """Keep the screen as it is when the terminal loses the focus."""
-        event.prevent_default()
+    def on_resize(self) -> None:
+        """Lay out the keys again."""
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        self.query_one("#keys", Static).update(_keys(self.shown.keys, self.size.width))
 
 
-_JOINED = "\xa0"  # a key and its words stay on one line
 _EVERYWHERE = (("1-4 tab", "view"), ("esc", "back"), ("?", "keys"), ("q", "quit"))
 
 
-def _keys(own: Sequence[tuple[str, str]]) -> Content:
+def _keys(own: Sequence[tuple[str, str]], width: int) -> Content:
+    """Return the keys with what they do, on as many lines as they need; a key and its words stay together."""
     pieces: list[Any] = []
+    used = 0
     for key, does in (*own, *((key, does) for key, does in _EVERYWHERE if key not in dict(own))):
-        pieces += [(key.replace(" ", _JOINED), "bold"), f"{_JOINED}{does.replace(' ', _JOINED)}  "]
+        size = len(key) + 1 + len(does)
+        if used and used + 2 + size > width:
+            pieces.append("\n")
+            used = 0
+        gap = "  " if used else ""
+        pieces += [gap, (key, "bold"), f" {does}"]
+        used += len(gap) + size
     return Content.assemble(*pieces)

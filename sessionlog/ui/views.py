@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, Protocol, TypeVar, cast
 
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
@@ -17,6 +17,7 @@ from sessionlog.analytics.sessions import SessionList, SessionSummary
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.watch.snapshot import WatchSnapshot
 from sessionlog.fast_dataclasses import replace
+from sessionlog.ledger.sync import Progress
 from sessionlog.render.budget import render_budgets
 from sessionlog.render.line import Line, wrap_lines
 from sessionlog.render.report import FIRST_ROW, View, render_table
@@ -27,9 +28,7 @@ from sessionlog.ui.line_view import LineView
 from sessionlog.ui.queries import Queries
 from sessionlog.ui.resume import resume_command
 
-if TYPE_CHECKING:
-    from sessionlog.ui.app import SessionlogApp
-
+_T = TypeVar("_T")
 _RESIZE_SECONDS = 0.15  # a terminal that is dragged changes its size many times
 _SEARCH_SECONDS = 0.08
 _GROW_SECONDS = 0.1
@@ -54,6 +53,22 @@ def literal(value: str) -> str:
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in value)
 
 
+class Main(Protocol):
+    """What a view needs of the application; `app` documents it."""
+
+    ERRORS: ClassVar[tuple[type[Exception], ...]]
+    queries: Queries
+    sessions: SessionsView
+
+    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None]) -> None: ...  # noqa: D102
+    def post(self, apply: Callable[[], None]) -> None: ...  # noqa: D102
+    def status(self, text: str, view: AppView, *, failed: bool = False) -> None: ...  # noqa: D102
+    def copy(self, text: str, words: str) -> None: ...  # noqa: D102
+    def scope(self, filters: Mapping[str, Sequence[str]], window: str | None) -> str: ...  # noqa: D102
+    def show_sessions(self, filters: Mapping[str, Sequence[str]], window: str | None) -> None: ...  # noqa: D102
+    def open_search(self) -> None: ...  # noqa: D102
+
+
 class AppView(LineView):
     """A view of the application.
 
@@ -68,9 +83,9 @@ class AppView(LineView):
     _resizing: Timer | None = None
 
     @property
-    def main(self) -> SessionlogApp:
+    def main(self) -> Main:
         """The application."""
-        return cast("SessionlogApp", self.app)
+        return cast("Main", self.app)
 
     @property
     def queries(self) -> Queries:
@@ -274,7 +289,7 @@ class ReplayView(AppView):
 class _LayingOut:
     """A thread that lays out a session into a store of lines."""
 
-    def __init__(self, app: SessionlogApp, session: SessionSummary, width: int) -> None:
+    def __init__(self, app: Main, session: SessionSummary, width: int) -> None:
         self.store = LineStore()
         self.error = ""
         self.is_done = False
@@ -387,7 +402,7 @@ class LiveView(AppView):
     """Running sessions, as `sessionlog watch` shows them; a thread takes snapshots while the view is shown."""
 
     title = "Live"
-    keys = (("", "every 2 s"),)
+    keys = (("↑↓", "scroll"),)
 
     def __init__(self) -> None:
         super().__init__(id="live")
