@@ -1,4 +1,7 @@
-"""`sessionlog ui`: the terminal application, and the reports that it asks for."""
+"""`sessionlog ui`: the terminal application, and the reports that it asks for.
+
+It opens with sessions; what other views need is imported when they are shown.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,23 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
-from sessionlog.analytics.budgets.rules import parse_each_budget
-from sessionlog.analytics.sessions import SessionList, SessionSummary, list_sessions
-from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.analytics.usage_row import UsageReport
-from sessionlog.analytics.watch.watching import Watcher
+from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.archive.find import open_session
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import fail
 from sessionlog.errors import MissingExtra
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
-from sessionlog.render.replay import fold_replay, lay_out
-from sessionlog.render.replay.lines import Line
-from sessionlog.render.replay.lines import View as ReplayView
 from sessionlog.render.report import View
-from sessionlog.sources.find import name_of_session
-from sessionlog.transcript.fold import OWN
-from sessionlog.transcript.inherited import read_session
+
+if TYPE_CHECKING:
+    from sessionlog.analytics.budgets.report import BudgetReport
+    from sessionlog.analytics.sessions import SessionList, SessionSummary
+    from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.analytics.watch.watching import Watcher
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.render.replay.lines import Line
 
 
 def ui(*, tz: str | None, ledger: str | None, no_ledger: bool) -> None:
@@ -71,6 +70,8 @@ class LedgerQueries:
         self, by: str, filters: Mapping[str, Sequence[str]], window: str | None, progress: Progress
     ) -> UsageReport:
         """Report usage by one key."""
+        from sessionlog.analytics.usage import aggregate_usage
+
         context = self._context
         return aggregate_usage(
             by=[by], window=window, filters=filters, tz=context.zone, prices=self._own, env=context.env,
@@ -79,6 +80,9 @@ class LedgerQueries:
 
     def budgets(self) -> BudgetReport:
         """Report the budgets."""
+        from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
+        from sessionlog.analytics.budgets.rules import parse_each_budget
+
         context = self._context
         rules, _ = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
         if not rules or context.ledger is None:
@@ -89,6 +93,9 @@ class LedgerQueries:
 
     def watcher(self) -> Watcher:
         """Return a watcher with the budgets."""
+        from sessionlog.analytics.budgets.rules import parse_each_budget
+        from sessionlog.analytics.watch.watching import Watcher
+
         context = self._context
         rules, errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
         watcher = Watcher(
@@ -100,6 +107,13 @@ class LedgerQueries:
     @contextmanager
     def conversation(self, session: SessionSummary, width: int) -> Iterator[Iterator[Sequence[Line]]]:
         """Open a session, and yield the lines of its replay block by block."""
+        from sessionlog.archive.find import open_session
+        from sessionlog.render.replay import fold_replay, lay_out
+        from sessionlog.render.replay.lines import View as ReplayView
+        from sessionlog.sources.find import name_of_session
+        from sessionlog.transcript.fold import OWN
+        from sessionlog.transcript.inherited import read_session
+
         context = self._context
         target = session.session if session.archived else session.path
         with open_session(target, context.settings.session_dir, context.env) as (log, _, _):

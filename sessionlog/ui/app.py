@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,11 +14,13 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher, Input, Static
 
 from sessionlog.errors import SessionLogError
-from sessionlog.ledger.sync import Progress
 from sessionlog.render.escape import one_line
 from sessionlog.ui.line_view import LineView
-from sessionlog.ui.queries import Queries
 from sessionlog.ui.views import AppView, BudgetsView, LiveView, ReplayView, SessionsView, UsageView
+
+if TYPE_CHECKING:
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.ui.queries import Queries
 
 _T = TypeVar("_T")
 _TABS = ("sessions", "usage", "live", "budgets")

@@ -15,13 +15,14 @@ from sessionlog.render.segments import segments
 from sessionlog.ui.line_store import Parts
 
 
-class LineView(ScrollView, can_focus=True):
+class LineView(ScrollView):
     """Lines that scroll by keys; with selectable lines the keys move a cursor from one to the next.
 
     Attributes:
         cursor: The index of the selected line among the selectable ones.
     """
 
+    can_focus = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", show=False),
         Binding("up,k", "move(-1)", show=False),

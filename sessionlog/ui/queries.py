@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sessionlog.analytics.budgets.report import BudgetReport
-from sessionlog.analytics.sessions import SessionList, SessionSummary
-from sessionlog.analytics.usage_row import UsageReport
-from sessionlog.analytics.watch.watching import Watcher
-from sessionlog.ledger.sync import Progress
-from sessionlog.render.replay.lines import Line
-from sessionlog.render.report import View
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from sessionlog.analytics.budgets.report import BudgetReport
+    from sessionlog.analytics.sessions import SessionList, SessionSummary
+    from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.analytics.watch.watching import Watcher
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.render.replay.lines import Line
+    from sessionlog.render.report import View
 
 
 class Queries(Protocol):
@@ -40,7 +42,3 @@ class Queries(Protocol):
 
     def conversation(self, session: SessionSummary, width: int) -> AbstractContextManager[Iterator[Sequence[Line]]]:
         """Open a session's log and yield the lines of each block of its replay."""
-
-
-Stopped = Callable[[], bool]
-"""Whether the result of a thread is no longer wanted."""

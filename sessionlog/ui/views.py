@@ -6,27 +6,27 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, cast
 
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
-from sessionlog.analytics.budgets.report import BudgetReport
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.sessions import SessionList, SessionSummary
-from sessionlog.analytics.usage_row import UsageReport
-from sessionlog.analytics.watch.snapshot import WatchSnapshot
 from sessionlog.fast_dataclasses import replace
-from sessionlog.ledger.sync import Progress
-from sessionlog.render.budget import render_budgets
 from sessionlog.render.line import Line, wrap_lines
 from sessionlog.render.report import FIRST_ROW, View, render_table
 from sessionlog.render.sessions import session_lines
-from sessionlog.render.watch import render_watch
 from sessionlog.ui.line_store import LineStore, Parts
 from sessionlog.ui.line_view import LineView
-from sessionlog.ui.queries import Queries
 from sessionlog.ui.resume import resume_command
+
+if TYPE_CHECKING:
+    from sessionlog.analytics.budgets.report import BudgetReport
+    from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.analytics.watch.snapshot import WatchSnapshot
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.ui.queries import Queries
 
 _T = TypeVar("_T")
 _RESIZE_SECONDS = 0.15  # a terminal that is dragged changes its size many times
@@ -438,6 +438,8 @@ class LiveView(AppView):
     def lay_out(self) -> None:
         """Show the last snapshot."""
         if self._seen is not None:
+            from sessionlog.render.watch import render_watch
+
             view = self.table_view()
             height = max(8, self.size.height)
             lines = render_watch(self._seen, width=view.width, height=height, tz=view.tz, home=view.home)
@@ -469,6 +471,8 @@ class BudgetsView(AppView):
         """Show the report."""
         if self._report is None:
             return
+        from sessionlog.render.budget import render_budgets
+
         view = self.table_view()
         if self._report.rows:
             self.show_lines(parts_of(list(wrap_lines(render_budgets(self._report, view), view.width))))
