@@ -25,7 +25,7 @@ NAME = "sessionlog"
 
 ORDER = (
     {"cli"},
-    {"mcp_server"},
+    {"mcp_server", "ui"},
     {"render"},
     {"export", "search"},
     {"analytics"},
@@ -233,6 +233,7 @@ def test_recording_loads_nothing_heavy(module):
     ("library", "room"),
     [
         ("rich", "render"),
+        ("textual", "ui"),
         ("typer", "cli"),
         ("requests", "export"),
         ("google", "export"),

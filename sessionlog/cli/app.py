@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "routing-quality": "Judge the router: how often its choice was kept.",
         "report": "Write the usage of a period as one HTML page.",
         "watch": "Watch running sessions, their pace and what is left.",
+        "ui": "Browse sessions, conversations and usage on the terminal.",
     },
     "One session": {
         "status": "Show what a session used and what is left.",

@@ -410,6 +410,8 @@ WATCH = (
     Option("--json", "as_json", "flag", "With --once: one JSON document.", short="-j"), TZ, NOW, LEDGER, NO_LEDGER,
 )  # fmt: skip
 
+UI = (TZ, LEDGER, NO_LEDGER)
+
 CHAT = (
     Option("", "agent", "text", "The agent: module:agent, or path/to/file.py:agent.", "MODULE:AGENT"),
     Option("--resume", "resume", "text", "Continue a session, also after a crash.", "FILE|SESSION"),
@@ -454,7 +456,7 @@ COMMANDS: Mapping[str, tuple[Option, ...]] = {
     "usage": USAGE, "models": MODELS, "sessions": SESSIONS, "tools": TOOLS, "blocks": BLOCKS, "yield": YIELD,
     "advise": ADVISE, "report": REPORT,
     "status": STATUS_OF, "replay": REPLAY, "context": CONTEXT, "diff": DIFF, "audit": AUDIT,
-    "watch": WATCH,
+    "watch": WATCH, "ui": UI,
     "routing-quality": ROUTING_QUALITY, "budget": BUDGET, "budget check": BUDGET_CHECK,
     "budget reset": (_OTHER_LEDGER, AS_JSON),
     "find": FIND, "sources": SOURCES, "check": CHECK, "scrub": SCRUB, "sql": SQL, "export": EXPORT,

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from sessionlog.analytics import columns as data
     from sessionlog.analytics.report import Report
 
+FIRST_ROW = 3
+"""The line of a report's first row in `render_table`, below the title, a blank line and the headings."""
+
 _FOLDERS = ("project", "repository")
 _KEY_WIDTH = 60
 _NAME = 40

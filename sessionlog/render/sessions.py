@@ -46,10 +46,18 @@ _WHOLE_ID = 16  # ids up to this length are not shortened
 
 def render_sessions(found: SessionList, view: View, *, tree: bool = False) -> Iterator[Line]:
     """Yield the lines of the terminal view; `tree` puts forks below their parents."""
+    return (line for line, _ in session_lines(found, view, tree=tree))
+
+
+def session_lines(
+    found: SessionList, view: View, *, tree: bool = False
+) -> Iterator[tuple[Line, SessionSummary | None]]:
+    """Yield the lines of `render_sessions`, each with the session that it shows; None for headings and notes."""
     tz, now = view.tz, view.now
     if not found.rows:
-        yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}")
-        yield from closing_notes(found)
+        yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}"), None
+        for line in closing_notes(found):
+            yield line, None
         return
     days = [(day, list(group)) for day, group in groupby(found.rows, key=lambda session: _day(session, tz))]
     branches = [(grow_tree if tree else _in_order)(sessions) for _, sessions in days]
@@ -66,12 +74,14 @@ def render_sessions(found: SessionList, view: View, *, tree: bool = False) -> It
     for (day, sessions), listed in zip(days, branches, strict=True):
         whole = [*sessions, *_rest_of_day(found, day, tz)]
         sums.append(add_up(whole))
-        yield _day_line(whole, len(sessions), tz, now, max(table.width, 40))
+        yield _day_line(whole, len(sessions), tz, now, max(table.width, 40)), None
         for branch in listed:
-            yield _parent_line(branch.key, known, tz, now) if branch.session is None else next(laid_out)
-        yield Line()
+            line = _parent_line(branch.key, known, tz, now) if branch.session is None else next(laid_out)
+            yield line, branch.session
+        yield Line(), None
     footnotes = chain(cost_footnotes(found.priced_from, sums), found.window_footnotes())
-    yield from closing_notes(found, table.hidden, footnotes)
+    for line in closing_notes(found, table.hidden, footnotes):
+        yield line, None
 
 
 def _in_order(sessions: Sequence[SessionSummary]) -> list[Branch]:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.segment import Segment
-from rich.style import Style
 
 from sessionlog.analytics.watch.snapshot import WatchSnapshot
 from sessionlog.render.console import make_console
+from sessionlog.render.segments import segments
 from sessionlog.render.watch import render_watch
 
 
@@ -30,8 +30,7 @@ class Picture:
         ):
             if number:
                 yield Segment.line()
-            for text, style in line.parts:
-                yield Segment(text, console.get_style(style) if style else Style.null())
+            yield from segments(line.parts)
 
 
 class WatchScreen:

@@ -303,14 +303,14 @@ def test_what_a_place_cannot_answer_is_one_sentence(machine, tmp_path, monkeypat
 def test_a_url_is_a_place_too(machine):
     """Read through fsspec; no password is shown."""
     memory = pytest.importorskip("fsspec").filesystem("memory")
-    memory.put(machine.team, "/user:secret@bucket/team", recursive=True)
-    url = "memory://user:secret@bucket/team"
+    memory.put(machine.team, "/user:secret@places/team", recursive=True)
+    url = "memory://user:secret@places/team"
     assert aggregate_usage(url).totals.requests == 1
-    [path] = [path for path in memory.find("/user:secret@bucket/team") if "/usage/" in path]
+    [path] = [path for path in memory.find("/user:secret@places/team") if "/usage/" in path]
     memory.rm(path)
     [problem] = aggregate_usage(url).problems
-    assert problem.path == f"memory://bucket/team/{path.partition('/team/')[2]}"
-    memory.rm("/user:secret@bucket", recursive=True)
+    assert problem.path == f"memory://places/team/{path.partition('/team/')[2]}"
+    memory.rm("/user:secret@places", recursive=True)
 
 
 def test_an_empty_place_and_one_with_an_odd_name(machine, tmp_path):

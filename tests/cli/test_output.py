@@ -23,7 +23,7 @@ from tests.profiles import examples
 
 OF_NO_PATH = {
     "demo", "pricing", "sources", "sql", "ledger", "archive", "budget", "mcp", "watch", "diff", "chat",
-    "run", "guard", "export", "find",
+    "run", "guard", "export", "find", "ui",
 }  # fmt: skip
 """Commands that are about this machine, about two logs, or about what is not said yet."""
 ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

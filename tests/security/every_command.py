@@ -10,7 +10,7 @@ from tests.sources.homes import LONG_AGO, all_cases, build_home
 
 AGENTS = ("claude-code", "codex", "opencode", "gemini", "kimi", "llm", "pi", "otel")
 OTHERS = frozenset(
-    {"chat", "guard", "mcp", "run", "export"}
+    {"chat", "guard", "mcp", "run", "export", "ui"}
 )  # they wait for input, start another program, or need a server
 
 

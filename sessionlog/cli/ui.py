@@ -1,0 +1,140 @@
+"""`sessionlog ui`: the terminal application, and the reports that it asks for.
+
+It opens with sessions; what other views need is imported when they are shown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.zones import resolve_zone
+from sessionlog.cli import reporting as r
+from sessionlog.cli.output import fail
+from sessionlog.errors import MissingExtra
+from sessionlog.render.report import View
+
+if TYPE_CHECKING:
+    from sessionlog.analytics.budgets.report import BudgetReport
+    from sessionlog.analytics.sessions import SessionList, SessionSummary
+    from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.analytics.watch.watching import Watcher
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.render.replay.lines import Line
+
+
+def ui(*, tz: str | None, ledger: str | None, no_ledger: bool) -> None:
+    """Browse sessions, conversations, usage, running sessions and budgets on the whole terminal; ? shows the keys.
+
+    Example: sessionlog ui
+    """
+    if find_spec("textual") is None:
+        raise MissingExtra("the terminal application needs textual: pip install 'sessionlog[tui]'")
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)) or os.environ.get("TERM") == "dumb":
+        fail("ui needs a terminal; `sessionlog sessions` and `sessionlog usage` print the same")
+    from sessionlog.ui.app import SessionlogApp
+
+    SessionlogApp(LedgerQueries(r.report_context(None, tz=tz, ledger=ledger, no_ledger=no_ledger))).run()
+
+
+class LedgerQueries:
+    """Makes what the application shows, from the ledger and the logs; `Queries` documents the methods.
+
+    Logs are scanned in this process: worker processes cannot be forked from one that has threads.
+    """
+
+    def __init__(self, context: r.ReportContext) -> None:
+        self._context = context
+
+    def view(self, width: int) -> View:
+        """Return the settings of tables, with the present time."""
+        return View(width=width, tz=self._context.zone, now=datetime.now(UTC), home=self._context.home)
+
+    def sessions(self, filters: Mapping[str, Sequence[str]], window: str | None, progress: Progress) -> SessionList:
+        """List sessions."""
+        context = self._context
+        return list_sessions(
+            window=window, filters=filters, tz=context.zone, prices=self._own, env=context.env, ledger=context.ledger,
+            jobs=1, progress=progress,
+        )  # fmt: skip
+
+    def usage(
+        self, by: str, filters: Mapping[str, Sequence[str]], window: str | None, progress: Progress
+    ) -> UsageReport:
+        """Report usage by one key."""
+        from sessionlog.analytics.usage import aggregate_usage
+
+        context = self._context
+        return aggregate_usage(
+            by=[by], window=window, filters=filters, tz=context.zone, prices=self._own, env=context.env,
+            ledger=context.ledger, jobs=1, progress=progress,
+        )  # fmt: skip
+
+    def budgets(self) -> BudgetReport:
+        """Report the budgets."""
+        from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
+        from sessionlog.analytics.budgets.rules import parse_each_budget
+
+        context = self._context
+        rules, _ = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
+        if not rules or context.ledger is None:
+            return BudgetReport()
+        return report_budgets(
+            context.ledger, rules, self._prices, env=context.env, zone=context.zone, now=datetime.now(UTC)
+        )
+
+    def watcher(self) -> Watcher:
+        """Return a watcher with the budgets."""
+        from sessionlog.analytics.budgets.rules import parse_each_budget
+        from sessionlog.analytics.watch.watching import Watcher
+
+        context = self._context
+        rules, errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
+        watcher = Watcher(
+            ledger=context.ledger, prices=self._prices, env=context.env, zone=resolve_zone(context.zone), rules=rules
+        )
+        watcher.set_budgets(rules, list(errors.values()))
+        return watcher
+
+    @contextmanager
+    def conversation(self, session: SessionSummary, width: int) -> Iterator[Iterator[Sequence[Line]]]:
+        """Open a session, and yield the lines of its replay block by block."""
+        from sessionlog.archive.find import open_session
+        from sessionlog.render.replay import fold_replay, lay_out
+        from sessionlog.render.replay.lines import View as ReplayView
+        from sessionlog.sources.find import name_of_session
+        from sessionlog.transcript.fold import OWN
+        from sessionlog.transcript.inherited import read_session
+
+        context = self._context
+        target = session.session if session.archived else session.path
+        with open_session(target, context.settings.session_dir, context.env) as (log, _, _):
+            names = list(log.source.name_sessions(log.path))
+            name = session.session if session.session in names else name_of_session(log)
+            blocks = fold_replay(
+                read_session(log, name if len(names) > 1 else None), own=log.source.id in OWN, session_id=name,
+                price=self._prices.price,
+            )  # fmt: skip
+            yield lay_out(
+                blocks,
+                ReplayView(
+                    width=width, exact=False, zone=resolve_zone(context.zone), home=context.home,
+                    markdown=not os.environ.get("NO_COLOR"),
+                ),
+            )  # fmt: skip
+
+    @cached_property
+    def _own(self) -> PriceBook | None:
+        return r.own_prices(self._context.settings, None)
+
+    @cached_property
+    def _prices(self) -> PriceBook:
+        return r.price_book(self._context.settings)

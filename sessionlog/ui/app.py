@@ -1,0 +1,243 @@
+"""The application: its views, the search field, and lines for status and keys. Threads make what the views show."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Input, Static
+
+from sessionlog.errors import SessionLogError
+from sessionlog.render.escape import one_line
+from sessionlog.ui.line_view import LineView
+from sessionlog.ui.views import AppView, BudgetsView, LiveView, ReplayView, SessionsView, UsageView
+
+if TYPE_CHECKING:
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.ui.queries import Queries
+
+_T = TypeVar("_T")
+_TABS = ("sessions", "usage", "live", "budgets")
+_STATUS = 400
+
+
+class SessionlogApp(App[None]):
+    """The whole screen.
+
+    Attributes:
+        queries: Makes what is shown.
+    """
+
+    ERRORS: ClassVar[tuple[type[Exception], ...]] = (SessionLogError, OSError, sqlite3.Error)
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Screen { layers: base; }
+    #title, #status, #keys { height: auto; max-height: 3; padding: 0; }
+    #title { background: $panel; }
+    #keys { background: $panel; color: $text-muted; }
+    #status { color: $text-muted; height: 1; }
+    #status.failed { color: $error; }
+    #search { height: 1; border: none; padding: 0; display: none; }
+    #search.open { display: block; }
+    ContentSwitcher { height: 1fr; }
+    .line-view--cursor { text-style: reverse; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(number), f"tab('{name}')", show=False) for number, name in enumerate(_TABS, 1)),
+        Binding("tab", "next_tab", show=False, priority=True),
+        Binding("escape", "leave", show=False, priority=True),
+        Binding("question_mark", "help", show=False),
+        Binding("q", "quit", show=False),
+        Binding("ctrl+c", "quit", show=False, priority=True),
+    ]
+
+    class Result(Message):
+        """What a thread has made: a function to call in the application's own thread."""
+
+        def __init__(self, apply: Callable[[], None]) -> None:
+            super().__init__()
+            self.apply = apply
+
+    def __init__(self, queries: Queries) -> None:
+        super().__init__()
+        self.queries = queries
+        self.sessions, self.replay = SessionsView(), ReplayView()
+        self._views: dict[str, AppView] = {
+            str(view.id): view for view in (self.sessions, UsageView(), LiveView(), BudgetsView(), self.replay)
+        }
+        self._asked: dict[str, int] = {}
+        self._loaded: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        """Yield the widgets from top to bottom."""
+        yield Static(id="title")
+        yield Input(placeholder="words of the prompt, project, model or id; enter or esc ends", id="search")
+        with ContentSwitcher(initial="sessions"):
+            yield from self._views.values()
+        yield Static(id="status")
+        yield Static(id="keys")
+
+    def on_mount(self) -> None:
+        """Show the sessions."""
+        self._open("sessions")
+
+    @property
+    def shown(self) -> AppView:
+        """The view on the screen."""
+        return self._views[self.query_one(ContentSwitcher).current or "sessions"]
+
+    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None]) -> None:
+        """Call `make` in a thread and `show` with its result, unless the same was asked again in the meantime."""
+        number = self._asked[name] = self._asked.get(name, 0) + 1
+        view = self._views[name]
+
+        def progress(done: int, total: int) -> None:
+            if done % 16 == 0 or done == total:
+                self.post(lambda: self.status(f"reading logs: {done:,} of {total:,}", view))
+
+        def run() -> None:
+            try:
+                value = make(progress)
+            except self.ERRORS as error:
+                text = str(error)
+                self.post(lambda: self.status(text, view, failed=True))
+            else:
+                self.post(lambda: show(value) if self._asked[name] == number else None)
+
+        self.status("reading …", view)
+        threading.Thread(target=run, daemon=True).start()
+
+    def post(self, apply: Callable[[], None]) -> None:
+        """Call a function in the application's thread; for other threads."""
+        self.post_message(self.Result(apply))
+
+    def on_sessionlog_app_result(self, message: Result) -> None:
+        """Take what a thread has made."""
+        message.apply()
+
+    def status(self, text: str, view: AppView, *, failed: bool = False) -> None:
+        """Show a sentence about a view, if that is on the screen."""
+        if view is self.shown:
+            line = self.query_one("#status", Static)
+            line.set_class(failed, "failed")
+            line.update(Content(one_line(text, _STATUS)))
+
+    def copy(self, text: str, words: str) -> None:
+        """Copy a text to the terminal's clipboard, and show it."""
+        self.copy_to_clipboard(text)
+        self.status(f"{text}   ({words})", self.shown)
+
+    def scope(self, filters: Mapping[str, Sequence[str]], window: str | None) -> str:
+        """Return a period and filters in words; empty for everything."""
+        return " · ".join([*([window] if window else []), *(f"{key} {values[0]}" for key, values in filters.items())])
+
+    def show_sessions(self, filters: Mapping[str, Sequence[str]], window: str | None) -> None:
+        """List the sessions of a period and of filters."""
+        self.sessions.filters, self.sessions.window = filters, window
+        self._loaded.discard("sessions")
+        self._open("sessions")
+
+    def open_search(self) -> None:
+        """Show the search field."""
+        field = self.query_one("#search", Input)
+        field.add_class("open")
+        field.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search as it is typed."""
+        self.sessions.search(event.value)
+
+    def on_input_submitted(self) -> None:
+        """Return to the list."""
+        self.sessions.focus()
+
+    def on_line_view_chosen(self, message: LineView.Chosen) -> None:  # noqa: ARG002 - textual's signature
+        """Replay the selected session, or narrow usage to the selected row."""
+        shown = self.shown
+        if isinstance(shown, UsageView):
+            shown.narrow()
+        elif isinstance(shown, SessionsView) and shown.session is not None:
+            session = shown.session
+            self._open("replay")
+            self.call_after_refresh(self.replay.open, session)
+
+    def action_tab(self, name: str) -> None:
+        """Show a view."""
+        self._open(name)
+
+    def action_next_tab(self) -> None:
+        """Show the next view."""
+        current = str(self.shown.id)
+        place = _TABS.index(current) if current in _TABS else -1
+        self._open(_TABS[(place + 1) % len(_TABS)])
+
+    def action_leave(self) -> None:
+        """Leave the replay, end the search, or list all sessions again."""
+        field = self.query_one("#search", Input)
+        if self.shown is self.replay:
+            self._open("sessions")
+        elif field.has_class("open"):
+            field.value = ""
+            field.remove_class("open")
+            self.sessions.focus()
+        elif self.sessions.filters or self.sessions.window:
+            self.show_sessions({}, None)
+
+    def action_help(self) -> None:
+        """Show the keys of every view."""
+        rows = [(view.title, view.keys) for view in self._views.values()]
+        rows.append(("Everywhere", (*_EVERYWHERE, ("j k g G", "down, up, first, last"))))
+        text = "\n".join(f"{title}: {', '.join(f'{key} {does}'.strip() for key, does in keys)}" for title, keys in rows)
+        self.notify(text, title="Keys", timeout=15, markup=False)
+
+    def _open(self, name: str) -> None:
+        self.shown.leave()
+        self.query_one(ContentSwitcher).current = name
+        view = self._views[name]
+        self.query_one("#search", Input).set_class(
+            name == "sessions" and bool(self.query_one("#search", Input).value), "open"
+        )
+        tabs: list[Any] = [("sessionlog  ", "bold")]
+        for number, tab in enumerate(_TABS, 1):
+            tabs += [(f" {number} {self._views[tab].title} ", "reverse" if tab == name else ""), " "]
+        tabs += [(f" {view.title} ", "reverse")] if name not in _TABS else []
+        self.query_one("#title", Static).update(Content.assemble(*tabs))
+        self._show_keys()
+        view.focus()
+        if name != "replay":
+            if name in self._loaded and name != "live":
+                view.lay_out()
+            else:
+                self._loaded.add(name)
+                self.call_after_refresh(view.load)
+
+    def on_resize(self) -> None:
+        """Lay out the keys again."""
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        self.query_one("#keys", Static).update(_keys(self.shown.keys, self.size.width))
+
+
+_EVERYWHERE = (("1-4 tab", "view"), ("esc", "back"), ("?", "keys"), ("q", "quit"))
+
+
+def _keys(own: Sequence[tuple[str, str]], width: int) -> Content:
+    """Return the keys with what they do, on as many lines as they need; a key and its words stay together."""
+    pieces: list[Any] = []
+    used = 0
+    for key, does in (*own, *((key, does) for key, does in _EVERYWHERE if key not in dict(own))):
+        size = len(key) + 1 + len(does)
+        if used and used + 2 + size > width:
+            pieces.append("\n")
+            used = 0
+        gap = "  " if used else ""
+        pieces += [gap, (key, "bold"), f" {does}"]
+        used += len(gap) + size
+    return Content.assemble(*pieces)

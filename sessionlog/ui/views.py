@@ -1,0 +1,481 @@
+"""The views: each asks for its value in a thread, and shows it as the lines that the command of that name prints."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, cast
+
+from textual.binding import Binding, BindingType
+from textual.timer import Timer
+
+from sessionlog.analytics.columns import counted
+from sessionlog.analytics.sessions import SessionList, SessionSummary
+from sessionlog.fast_dataclasses import replace
+from sessionlog.render.line import Line, wrap_lines
+from sessionlog.render.report import FIRST_ROW, View, render_table
+from sessionlog.render.sessions import session_lines
+from sessionlog.ui.line_store import LineStore, Parts
+from sessionlog.ui.line_view import LineView
+from sessionlog.ui.resume import resume_command
+
+if TYPE_CHECKING:
+    from sessionlog.analytics.budgets.report import BudgetReport
+    from sessionlog.analytics.usage_row import UsageReport
+    from sessionlog.analytics.watch.snapshot import WatchSnapshot
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.ui.queries import Queries
+
+_T = TypeVar("_T")
+_RESIZE_SECONDS = 0.15  # a terminal that is dragged changes its size many times
+_SEARCH_SECONDS = 0.08
+_GROW_SECONDS = 0.1
+_WATCH_SECONDS = 2.0
+_ROWS = 300
+"""Sessions and usage rows that are laid out; the search is over all."""
+
+PERIODS = ("today", "this-week", "7d", "this-month", "30d", "12mo", None)
+"""The periods of the arrow keys, from the shortest; None is all time."""
+
+_BY = {"d": "day", "m": "model", "p": "project", "a": "source"}
+_WITHIN = {"day": "model", "model": "project", "project": "model", "source": "model"}
+
+
+def parts_of(lines: Sequence[Line]) -> list[Parts]:
+    """Return the pieces of report lines."""
+    return [line.parts for line in lines]
+
+
+def literal(value: str) -> str:
+    """Return the pattern of a filter that matches this value alone."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in value)
+
+
+class Main(Protocol):
+    """What a view needs of the application; `app` documents it."""
+
+    ERRORS: ClassVar[tuple[type[Exception], ...]]
+    queries: Queries
+    sessions: SessionsView
+
+    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None]) -> None: ...  # noqa: D102
+    def post(self, apply: Callable[[], None]) -> None: ...  # noqa: D102
+    def status(self, text: str, view: AppView, *, failed: bool = False) -> None: ...  # noqa: D102
+    def copy(self, text: str, words: str) -> None: ...  # noqa: D102
+    def scope(self, filters: Mapping[str, Sequence[str]], window: str | None) -> str: ...  # noqa: D102
+    def show_sessions(self, filters: Mapping[str, Sequence[str]], window: str | None) -> None: ...  # noqa: D102
+    def open_search(self) -> None: ...  # noqa: D102
+
+
+class AppView(LineView):
+    """A view of the application.
+
+    Attributes:
+        title: Its name in the first line.
+        keys: Its own keys for the last line, each with what it does.
+    """
+
+    title: ClassVar[str]
+    keys: ClassVar[Sequence[tuple[str, str]]]
+
+    _resizing: Timer | None = None
+
+    @property
+    def main(self) -> Main:
+        """The application."""
+        return cast("Main", self.app)
+
+    @property
+    def queries(self) -> Queries:
+        """What makes the values."""
+        return self.main.queries
+
+    def table_view(self) -> View:
+        """Return the settings of tables at the present size."""
+        return self.queries.view(max(20, self.size.width - 1))
+
+    def on_resize(self) -> None:
+        """Lay out again when the size has stopped changing."""
+        if self._resizing is not None:
+            self._resizing.stop()
+        self._resizing = self.set_timer(_RESIZE_SECONDS, self.lay_out)
+
+    def load(self) -> None:
+        """Ask for the value again."""
+
+    def lay_out(self) -> None:
+        """Show the value at the present size."""
+
+    def leave(self) -> None:
+        """Stop what only a visible view needs."""
+
+
+class SessionsView(AppView):
+    """The sessions, newest first."""
+
+    title = "Sessions"
+    keys = (
+        ("enter", "replay"), ("/", "search"), ("y", "copy id"), ("r", "resume command"), ("f5", "read again"),
+    )  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", show=False),
+        Binding("y", "copy_id", show=False),
+        Binding("r", "resume", show=False),
+        Binding("f5", "load", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="sessions")
+        self._found: SessionList | None = None
+        self._shown: list[SessionSummary] = []
+        self._words = ""
+        self._searching: Timer | None = None
+        self.filters: Mapping[str, Sequence[str]] = {}
+        self.window: str | None = None
+
+    @property
+    def session(self) -> SessionSummary | None:
+        """The session under the cursor."""
+        return self._shown[self.cursor] if self._shown else None
+
+    def load(self) -> None:
+        """Read the sessions."""
+        self.main.ask(
+            "sessions", lambda progress: self.queries.sessions(self.filters, self.window, progress), self._show
+        )
+
+    action_load = load
+
+    def _show(self, found: SessionList) -> None:
+        self._found = found
+        self.lay_out()
+
+    def search(self, words: str) -> None:
+        """Show the sessions that have all of these words in their prompt, project, models, agent or id."""
+        self._words = words.lower()
+        if self._searching is not None:
+            self._searching.stop()
+        self._searching = self.set_timer(_SEARCH_SECONDS, self.lay_out)
+
+    def lay_out(self) -> None:
+        """Show the sessions that match, and keep the cursor on its session."""
+        found, before = self._found, self.session
+        if found is None:
+            return
+        words = self._words.split()
+        rows = [one for one in found.rows if all(word in _haystack(one) for word in words)] if words else found.rows
+        listed = replace(replace(found, rows=tuple(rows)).limited(_ROWS), hidden_rows=0)
+        laid_out = list(session_lines(listed, self.table_view()))
+        self._shown = [session for _, session in laid_out if session is not None]
+        places = [number for number, (_, session) in enumerate(laid_out) if session is not None]
+        same = [n for n, one in enumerate(self._shown) if before and _key(one) == _key(before)]
+        self.show_lines(parts_of([line for line, _ in laid_out]), selectable=places, cursor=same[0] if same else 0)
+        more = f" · the newest {_ROWS} are listed, / searches all" if len(rows) > _ROWS else ""
+        of = f" of {len(found.rows):,}" if words or len(rows) != len(found.rows) else ""
+        scope = self.main.scope(self.filters, self.window)
+        self.main.status(f"{len(rows):,}{of} sessions{more}{f' · {scope} (esc: all)' if scope else ''}", self)
+
+    def action_search(self) -> None:
+        """Go to the search field."""
+        self.main.open_search()
+
+    def action_copy_id(self) -> None:
+        """Copy the id of the selected session."""
+        if self.session is not None:
+            self.main.copy(self.session.session, "copied")
+
+    def action_resume(self) -> None:
+        """Show and copy the command that resumes the selected session."""
+        if self.session is None:
+            return
+        command = resume_command(self.session)
+        if command is None:
+            self.main.status(f"no command is known that resumes this session of {self.session.source}", self)
+        else:
+            self.main.copy(command, "copied: run it in a shell")
+
+
+def _haystack(one: SessionSummary) -> str:
+    return f"{one.prompt}\n{one.project}\n{' '.join(one.models)}\n{one.source}\n{one.session}\n{one.status}".lower()
+
+
+def _key(one: SessionSummary) -> tuple[str, str, str]:
+    return one.source, one.session, one.path
+
+
+class ReplayView(AppView):
+    """A session as a conversation, laid out in a thread; only the lines on the screen are unpacked."""
+
+    title = "Replay"
+    keys = (("esc", "back"), ("↑↓ space", "scroll"), ("g/G", "first/last"), ("y", "copy id"), ("r", "resume command"))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_id", show=False),
+        Binding("r", "resume", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="replay")
+        self._session: SessionSummary | None = None
+        self._store = LineStore()
+        self._laying_out: _LayingOut | None = None
+        self._width = 0
+        self._block = 0  # the one at the top of the screen, until it is laid out again
+
+    def on_mount(self) -> None:
+        """Show lines as they are laid out."""
+        self.set_interval(_GROW_SECONDS, self._grow)
+
+    def open(self, session: SessionSummary) -> None:
+        """Show a session from its beginning."""
+        self._session, self._block, self._width = session, 0, 0
+        self._store = LineStore()
+        self.show(self._store.line, 0)
+        self.lay_out()
+
+    def leave(self) -> None:
+        """Stop the thread."""
+        if self._laying_out is not None:
+            self._laying_out.stop()
+            self._laying_out = None
+
+    def lay_out(self) -> None:
+        """Lay out for the present width; the old lines stay until the new ones reach the same place."""
+        width = max(20, self.size.width - 1)
+        if self._session is None or width == self._width or not self.display:
+            return
+        if len(self._store):
+            self._block = max(0, bisect_right(self._store.starts, self.scroll_offset.y) - 1)
+        self.leave()
+        self._width = width
+        self._laying_out = _LayingOut(self.main, self._session, width)
+
+    def _grow(self) -> None:
+        running = self._laying_out
+        if running is None:
+            return
+        is_done, store = running.is_done, running.store
+        if store is not self._store and (
+            is_done or (len(store.starts) > self._block + 1 and len(store) > self.size.height)
+        ):
+            top = store.starts[min(self._block, len(store.starts) - 1)] if store.starts else 0
+            self._store = store
+            self.show(store.line, len(store))
+            self.scroll_to(y=top, animate=False, force=True)
+        elif store is self._store:
+            self.grow(len(store))
+        if is_done:
+            self._laying_out = None
+        self._note(running, is_done=is_done)
+
+    def _note(self, running: _LayingOut, *, is_done: bool) -> None:
+        session = self._session
+        if running.error:
+            self.main.status(running.error, self, failed=True)
+        elif session is not None:
+            lines = counted(len(running.store), "line")
+            self.main.status(f"{session.source} {session.session} · {lines}{'' if is_done else ', reading …'}", self)
+
+    def action_copy_id(self) -> None:
+        """Copy the session's id."""
+        self.main.sessions.action_copy_id()
+
+    def action_resume(self) -> None:
+        """Show and copy the command that resumes the session."""
+        self.main.sessions.action_resume()
+
+
+class _LayingOut:
+    """A thread that lays out a session into a store of lines."""
+
+    def __init__(self, app: Main, session: SessionSummary, width: int) -> None:
+        self.store = LineStore()
+        self.error = ""
+        self.is_done = False
+        self._stopped = threading.Event()
+        self._app, self._session, self._width = app, session, width
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def stop(self) -> None:
+        """End it at the next block."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        try:
+            with self._app.queries.conversation(self._session, self._width) as blocks:
+                for lines in blocks:
+                    if self._stopped.is_set():
+                        return
+                    self.store.add_block([[(text, str(style)) for text, style in line] for line in lines])
+        except self._app.ERRORS as error:
+            self.error = str(error)
+        finally:
+            self.is_done = True
+
+
+class UsageView(AppView):
+    """Usage by one key in a period; Enter narrows it to the selected row."""
+
+    title = "Usage"
+    keys = (
+        ("←/→", "period"), ("d m p a", "by day, model, project, agent"), ("enter", "narrow"), ("bksp", "widen"),
+        ("s", "its sessions"),
+    )  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "period(-1)", show=False),
+        Binding("right", "period(1)", show=False),
+        *(Binding(key, f"by('{name}')", show=False) for key, name in _BY.items()),
+        Binding("backspace", "widen", show=False),
+        Binding("s", "sessions", show=False),
+        Binding("f5", "load", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="usage")
+        self._report: UsageReport | None = None
+        self._by = "day"
+        self._window: str | None = "7d"
+        self._filters: dict[str, Sequence[str]] = {}
+        self._above: list[tuple[str, str | None, dict[str, Sequence[str]]]] = []
+
+    def load(self) -> None:
+        """Ask for the usage."""
+        by, filters, window = self._by, self._filters, self._window
+        self.main.ask("usage", lambda progress: self.queries.usage(by, filters, window, progress), self._show)
+
+    action_load = load
+
+    def _show(self, report: UsageReport) -> None:
+        self._report, self.cursor = report, 0
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Show the report."""
+        if self._report is None:
+            return
+        report, view = self._report.limited(_ROWS), self.table_view()
+        lines = list(render_table(report, view))
+        head = lines[: FIRST_ROW + len(report.rows)] if report.rows else []
+        rest = wrap_lines(lines[len(head) :], view.width)
+        places = range(FIRST_ROW, FIRST_ROW + len(report.rows))
+        self.show_lines(parts_of([*head, *rest]), selectable=places if report.rows else (), cursor=self.cursor)
+        scope = self.main.scope(self._filters, self._window)
+        self.main.status(f"by {self._by} · {scope or 'all time'}", self)
+
+    def action_period(self, by: int) -> None:
+        """Choose the next longer or shorter period."""
+        place = PERIODS.index(self._window) if self._window in PERIODS else PERIODS.index("7d") - by
+        self._window = PERIODS[max(0, min(place + by, len(PERIODS) - 1))]
+        self.load()
+
+    def action_by(self, key: str) -> None:
+        """Group by another key."""
+        self._by = key
+        self.load()
+
+    def narrow(self) -> None:
+        """Show only the selected row, by its next key."""
+        if self._report is None or not self._report.rows:
+            return
+        value = self._report.rows[self.cursor].keys[self._by]
+        self._above.append((self._by, self._window, dict(self._filters)))
+        if self._by == "day":
+            self._window = value
+        else:
+            self._filters = {**self._filters, self._by: [literal(value)]}
+        self._by = _WITHIN[self._by]
+        self.load()
+
+    def action_widen(self) -> None:
+        """Return to what was shown before the last narrowing."""
+        if self._above:
+            self._by, self._window, self._filters = self._above.pop()
+            self.load()
+
+    def action_sessions(self) -> None:
+        """List the sessions of this period and these filters."""
+        self.main.show_sessions(self._filters, self._window)
+
+
+class LiveView(AppView):
+    """Running sessions, as `sessionlog watch` shows them; a thread takes snapshots while the view is shown."""
+
+    title = "Live"
+    keys = (("↑↓", "scroll"),)
+
+    def __init__(self) -> None:
+        super().__init__(id="live")
+        self._seen: WatchSnapshot | None = None
+        self._stopped = threading.Event()
+
+    def load(self) -> None:
+        """Start taking snapshots."""
+        self.leave()
+        self._stopped = threading.Event()
+        threading.Thread(target=self._watch, args=(self._stopped,), daemon=True).start()
+
+    def leave(self) -> None:
+        """Stop taking them."""
+        self._stopped.set()
+
+    def _watch(self, stopped: threading.Event) -> None:
+        try:
+            with self.queries.watcher() as watcher:
+                while not stopped.is_set():
+                    seen = watcher.snapshot()
+                    self.main.post(partial(self._show, seen))
+                    stopped.wait(_WATCH_SECONDS)
+        except self.main.ERRORS as error:
+            text = str(error)
+            self.main.post(lambda: self.main.status(text, self, failed=True))
+
+    def _show(self, seen: WatchSnapshot) -> None:
+        self._seen = seen
+        self.main.status(f"{len(seen.sessions)} running", self)
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Show the last snapshot."""
+        if self._seen is not None:
+            from sessionlog.render.watch import render_watch
+
+            view = self.table_view()
+            height = max(8, self.size.height)
+            lines = render_watch(self._seen, width=view.width, height=height, tz=view.tz, home=view.home)
+            self.show_lines(parts_of(list(lines)))
+
+
+class BudgetsView(AppView):
+    """The budgets of config.toml."""
+
+    title = "Budgets"
+    keys = (("f5", "read again"),)
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f5", "load", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__(id="budgets")
+        self._report: BudgetReport | None = None
+
+    def load(self) -> None:
+        """Ask for the budgets."""
+        self.main.ask("budgets", lambda _: self.queries.budgets(), self._show)
+
+    action_load = load
+
+    def _show(self, report: BudgetReport) -> None:
+        self._report = report
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Show the report."""
+        if self._report is None:
+            return
+        from sessionlog.render.budget import render_budgets
+
+        view = self.table_view()
+        if self._report.rows:
+            self.show_lines(parts_of(list(wrap_lines(render_budgets(self._report, view), view.width))))
+        else:
+            self.show_lines([[("No budgets are set.", "")], [], [("docs/budgets.md shows how to write one.", "note")]])
+        self.main.status(counted(len(self._report.rows), "budget"), self)

@@ -1,0 +1,139 @@
+"""The terminal application, driven by textual's pilot over real logs."""
+
+import asyncio
+import json
+import shutil
+
+import pytest
+
+pytest.importorskip("textual", reason="the terminal application needs sessionlog[tui]")
+
+from sessionlog.cli.reporting import report_context
+from sessionlog.cli.ui import LedgerQueries
+from sessionlog.ui.app import SessionlogApp
+from tests.security.commands import STORY
+
+HOSTILE = "[bold]x[/] \x1b]0;title\x07 \u202egnp"
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    """The application over two sessions of our own, one with a hostile prompt."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    shutil.copy(STORY, logs / "story.jsonl")
+    texts = [
+        ("session.start", {"v": 1, "model": "m[red]", "provider": "p", "prompt": HOSTILE}),
+        ("llm.request", {"messages": [{"role": "user", "content": HOSTILE}]}),
+        ("llm.response", {"content": HOSTILE, "usage": {"input": 5, "output": 7}}),
+    ]
+    lines = [
+        {"session_id": "evil", "seq": seq, "type": kind, "ts": "2026-11-20T10:00:00Z", "data": data}
+        for seq, (kind, data) in enumerate(texts)
+    ]
+    (logs / "evil.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
+    return SessionlogApp(LedgerQueries(report_context(None, tz="UTC")))
+
+
+def drive(app, steps, size=(80, 24)):
+    """Run the application on a screen of this size, and `steps(pilot)` in it."""
+
+    async def run():
+        async with app.run_test(size=size) as pilot:
+            await steps(pilot)
+
+    asyncio.run(run())
+
+
+async def until(pilot, condition):
+    """Wait until a condition holds, for threads to finish."""
+    for _ in range(500):
+        await pilot.pause(0.01)
+        if condition():
+            return
+    raise AssertionError(screen(pilot.app))
+
+
+def screen(app):
+    """The text on the screen."""
+    return "\n".join("".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips())
+
+
+def test_sessions_are_searched_and_replayed(app):
+    """The list narrows as words are typed, Enter replays, and Escape returns to the same session."""
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        await pilot.press("slash", *"gnp", "enter")
+        await until(pilot, lambda: "1 of 2 sessions" in screen(app))
+        assert app.sessions.session.session == "evil"
+        await pilot.press("enter")
+        await until(pilot, lambda: "you ▸" in screen(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "1 of 2 sessions" in screen(app))
+        assert app.sessions.session.session == "evil"
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+def test_text_of_logs_is_escaped(app, size):
+    """Markup and control sequences of a log are shown as text in the list and in the replay."""
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        assert not {"\x1b", "\u202e"} & set(screen(app))
+        if app.sessions.session.session != "evil":
+            await pilot.press("end")
+        await pilot.press("enter")
+        await until(pilot, lambda: "[bold]x[/] \\x1b]0;title\\x07" in screen(app))
+        assert not {"\x1b", "\u202e"} & set(screen(app))
+
+    drive(app, steps, size)
+
+
+def test_every_view_opens_and_names_its_keys(app):
+    """The keys 1 to 4 show the views, each with its keys in the last line."""
+
+    async def steps(pilot):
+        for key, shown in (("2", "by day · 7d"), ("3", "running"), ("4", "No budgets are set"), ("1", "2 sessions")):
+            await pilot.press(key)
+            await until(pilot, lambda shown=shown: shown in screen(app))
+            last = screen(app)
+            assert [key for key, does in app.shown.keys if f"{key} {does}" not in last] == []
+            assert "q quit" in last
+
+    drive(app, steps)
+
+
+def test_usage_is_narrowed_and_widened(app):
+    """Enter shows a row by its next key, the arrows change the period, Backspace goes back."""
+
+    async def steps(pilot):
+        await pilot.press("2", "right", "right", "right", "right", "m")
+        await until(pilot, lambda: "by model · all time" in screen(app) and "m[red]" in screen(app))
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: "by project · model " in screen(app))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "by model · all time" in screen(app))
+
+    drive(app, steps)
+
+
+def test_resizes_keep_the_place(app):
+    """After forty sizes in a row the session under the cursor is the same, and the lines fit the last size."""
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        await pilot.press("down")
+        before = app.sessions.session.session
+        for step in range(40):
+            await pilot.resize_terminal(30 + step * 4, 5 + step)
+        await pilot.resize_terminal(100, 30)
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        assert app.sessions.session.session == before
+
+    drive(app, steps)
