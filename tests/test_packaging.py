@@ -97,6 +97,7 @@ def test_the_price_list_is_generated_from_what_the_tests_have():
         "parquet",
         "remote",
         "spark",
+        "tui",
         "bench",
         "fuzz",
     }
