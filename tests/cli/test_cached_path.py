@@ -331,3 +331,22 @@ def test_a_question_without_a_cached_path_is_declined():
     for command in set(COMMANDS) - {"usage"}:
         assert not cached_path.answer(command, settings_of(command, {"as_json": True}))
     assert fast_path.parse(["usage", "--json"])["as_json"]
+
+
+@pytest.mark.parametrize(
+    "change", [None, _new_log, _grown_log, _lost_log], ids=lambda change: getattr(change, "__name__", "none")
+)
+def test_a_budget_of_an_up_to_date_ledger_is_that_of_an_opened_one(warmed, cli, config, monkeypatch, record, change):
+    """Also after a change, and with prices of one's own, for which the ledger has to be priced anew."""
+    budget = '[budgets.daily]\nusd = 2\nwindow = "900d"\n[budgets.calls]\nrequests = 3\nwindow = "900d"\n'
+    for own in ("", '[prices."vllm/*"]\ninput = 1000\noutput = 2000\n'):
+        config(budget + own)
+        now = ["--json", "--now", "2026-12-01T00:00:00Z"]
+        before = cli("budget", *now)
+        if change is not None and not own:
+            change(warmed, record)
+        light = cli("budget", *now)
+        with monkeypatch.context() as patch:
+            patch.setattr("sessionlog.analytics.budgets.report.ask_current", lambda *_: None)
+            assert cli("budget", *now) == light
+        assert light.json["rows"][1]["used"] >= before.json["rows"][1]["used"]
