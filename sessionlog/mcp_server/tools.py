@@ -6,12 +6,11 @@ with `--json`.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from sessionlog.analytics.budgets.ledger import ledger_error_text
+from sessionlog.analytics.budgets.ledger import LEDGER_ERRORS, ledger_error_text
 from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import Report
@@ -28,7 +27,6 @@ from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.mcp_server import arguments as a
 from sessionlog.mcp_server import documents as d
 from sessionlog.mcp_server.call_context import CallContext, session_target
-from sessionlog.pricing.book import PriceBook
 from sessionlog.render.notes import damage_note
 
 Result = tuple[dict[str, Any], Sequence[str]]
@@ -95,12 +93,12 @@ def budget(args: a.BudgetArguments, ctx: CallContext) -> Result:
     if not rules:
         none = f"no budgets are set; they are tables [budgets.NAME] in {ctx.settings.config_path}"
         return BudgetReport().to_dict(), [none]
-    path, prices = ctx.settings.ledger_path, ctx.own_prices() or PriceBook.load()
+    path = ctx.settings.ledger_path
     try:
-        report = report_budgets(path, rules, prices, env=ctx.env, zone=ctx.zone, now=ctx.now)
+        report = report_budgets(path, rules, ctx.own_prices(), env=ctx.env, zone=ctx.zone, now=ctx.now)
     except SessionLogError:
         raise
-    except (OSError, sqlite3.Error, ValueError, TypeError) as error:  # a damaged row may be anything
+    except LEDGER_ERRORS as error:
         raise LedgerUnusable(f"what is left is not known: {path}: {ledger_error_text(error)}") from error
     return report.to_dict(), ()
 
