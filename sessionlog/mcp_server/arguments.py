@@ -75,7 +75,8 @@ class UsageArguments(Arguments):
         Words,
         Field(
             description="Group by any of: source, provider, model, response_model, session, project, branch, agent, "
-            "version, hour, day, week, month, status, route, harness, machine, meta.KEY. Empty for totals alone."
+            "skill, plugin, mcp, version, hour, day, week, month, status, route, harness, machine, meta.KEY. "
+            "Empty for totals alone."
         ),
     ] = ["provider", "model"]
     provider: Globs = None
