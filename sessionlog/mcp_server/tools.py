@@ -257,9 +257,9 @@ TOOL_SPECS: Mapping[str, ToolSpec] = {
         arguments=a.SessionsArguments, document=d.SessionsDocument, run=recent_sessions, command="sessions",
     ),
     "find": ToolSpec(
-        description="Where something was discussed or done before, in the sessions of all agents on this machine: prompts, "
-        "answers, reasoning, tool calls and results with these words, newest first, each with its session, the text "
-        "around the words, and the command that replays it. Use it before you solve again what was solved already.",
+        description="Where something was discussed or done before, in the sessions of all agents on this machine: "
+        "prompts, answers, reasoning, tool calls and results with these words, newest first, each with its session, "
+        "the text around the words, and the command that replays it. Use it before you solve again what was solved.",
         arguments=a.FindArguments, document=d.FindDocument, run=find, command="find",
     ),
     "context": ToolSpec(

@@ -31,7 +31,7 @@ PARTS: Mapping[str, tuple[Kind, ...]] = {
 EVERYTHING = frozenset(set(Kind) - {Kind.PATHS})
 """What is searched otherwise: calls have their paths among their arguments."""
 
-_MANY = 10_000
+_MANY = 1000
 """Items that are all compared with each other, so that their number is exact."""
 
 _SEGMENTS = f"""
