@@ -24,7 +24,8 @@ from sessionlog.export.project_names import ProjectNames
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.schema import ELSEWHERE, LABEL
+from sessionlog.ledger.parquet_schema import EXPORTED_LABEL
+from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
 
@@ -244,9 +245,9 @@ class LedgerRows:
         return source, session, hash_with(_ANYWHERE, whole)
 
     def _label(self, number: int) -> tuple[str, ...]:
-        sql = f"SELECT {', '.join(LABEL)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
+        sql = f"SELECT {', '.join(EXPORTED_LABEL)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
         found = self._book.connection.execute(sql, (number,)).fetchone()
-        label = dict(zip(LABEL, found, strict=True))
+        label = dict(zip(EXPORTED_LABEL, found, strict=True))
         label["branch"] = self._projects.branch(label["branch"], label["project"])
         label["project"] = self._projects.project(label["project"])
         return tuple(label.values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sessionlog.ledger.schema import LABEL
+from sessionlog.ledger.schema import ATTRIBUTION, LABEL
 
 SCHEMA_VERSION = 1
 """Stands in each file's metadata as `sessionlog_schema`, and in the manifest."""
@@ -18,7 +18,10 @@ _REVISION = {
     "machine_id": "VARCHAR", "record": "BIGINT", "revision": "INTEGER", "deleted": "BOOLEAN", "state": "BIGINT",
 }  # fmt: skip
 _SESSION = {"source": "VARCHAR", "session": "VARCHAR", "session_key": "BIGINT"}
-_LABEL = dict.fromkeys(LABEL, "VARCHAR")
+EXPORTED_LABEL = tuple(name for name in LABEL if name not in ATTRIBUTION)
+"""The names of a label that leave the machine; readers want every column in each file, so there are no new ones."""
+
+_LABEL = dict.fromkeys(EXPORTED_LABEL, "VARCHAR")
 
 USAGE: Mapping[str, str] = {
     **_REVISION, "counts": "BOOLEAN", "replaced": "BOOLEAN", **_SESSION,
@@ -50,7 +53,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS,
 
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "usage": {
-        "session": ("source", "session", "session_key"), "label": LABEL, "superseding": ("superseded_by",),
+        "session": ("source", "session", "session_key"), "label": EXPORTED_LABEL, "superseding": ("superseded_by",),
         "prices": ("price_list",),
     },
     "sessions": {"session": ("source", "session", "session_key"), "facts": ("parent", "status", "project", "harness")},

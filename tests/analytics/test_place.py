@@ -284,6 +284,7 @@ def test_what_a_place_cannot_answer_is_one_sentence(machine, tmp_path, monkeypat
     """Routes, metadata, prices, audits, a place beside logs, and without DuckDB."""
     for options, words in (
         ({"by": ["route"]}, "has no route"),
+        ({"by": ["skill"]}, "has no skill"),
         ({"by": ["meta.team"]}, "has no meta.team"),
         ({"prices": PricingTable({})}, "leave out --prices"),
         ({"paths": [machine.team, str(tmp_path)]}, "give only one kind of PATH"),

@@ -224,7 +224,7 @@ def _make_source(row: type[Row], meaning: Callable[[Any, Any], Steps]) -> Source
         finish=finish,
         session_of=_session_of,
         name_sessions=_name_sessions,
-        parser_version=5,
+        parser_version=6,
         subagent_logs=_subagent_logs,
         parent_of=_parent_of,
     )
