@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.render.line import Line
+    from sessionlog.render.progress import ScanBar
     from sessionlog.render.report import View
 
 
@@ -461,14 +462,14 @@ def scan_progress(what: str = "reading logs") -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from sessionlog.render.progress import ScanBar
-
     started = time.monotonic()
     bar: ScanBar | None = None
 
     def advance(done: int, total: int) -> None:
         nonlocal bar
         if bar is None and done < total and time.monotonic() - started > 0.5:
+            from sessionlog.render.progress import ScanBar  # 30 ms, which a report without news saves
+
             bar = ScanBar(total, what)
         if bar is not None:
             bar.advance(done)
