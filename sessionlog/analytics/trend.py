@@ -17,8 +17,9 @@ _DAY_NS = 86_400 * 1_000_000_000
 _LEAST_DAYS = 2
 """The shortest window from which to project a month."""
 
-_SUMS = """SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.cost_nano),
-    SUM(r.estimate_nano), MAX(r.unknown), MIN(r.first_ns) FROM {tables} WHERE {where}"""
+_SUMS = """SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read),
+    SUM(r.cache_write), SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown), MIN(r.first_ns)
+    FROM {tables} WHERE {where}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
