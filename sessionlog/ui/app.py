@@ -92,9 +92,17 @@ class SessionlogApp(App[None]):
         """The view on the screen."""
         return self._views[self.query_one(ContentSwitcher).current or "sessions"]
 
-    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None]) -> None:
-        """Call `make` in a thread and `show` with its result, unless the same was asked again in the meantime."""
-        number = self._asked[name] = self._asked.get(name, 0) + 1
+    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None], *, task: str = "") -> None:
+        """Call `make` in a thread and `show` with its result, unless the same was asked again in the meantime.
+
+        Args:
+            name: The view that shows it.
+            make: Makes the value.
+            show: Shows it.
+            task: What is asked besides the value of the view itself.
+        """
+        asked = f"{name} {task}"
+        number = self._asked[asked] = self._asked.get(asked, 0) + 1
         view = self._views[name]
 
         def progress(done: int, total: int) -> None:
@@ -108,9 +116,9 @@ class SessionlogApp(App[None]):
                 text = str(error)
                 self.post(lambda: self.status(text, view, failed=True))
             else:
-                self.post(lambda: show(value) if self._asked[name] == number else None)
+                self.post(lambda: show(value) if self._asked[asked] == number else None)
 
-        self.status("reading …", view)
+        self.status(f"making the {task} …" if task else "reading …", view)
         threading.Thread(target=run, daemon=True).start()
 
     def post(self, apply: Callable[[], None]) -> None:
