@@ -156,6 +156,7 @@ def test_a_session_is_opened_as_a_page(app, monkeypatch, tmp_path, view, is_open
         if view == "replay":
             await pilot.press("enter")
             await until(pilot, lambda: "lines" in screen(app))
+        await pilot.pause(0.3)  # the first size is laid out again, with its own sentence
         await pilot.press("o")
         await until(pilot, lambda: "opened in the browser: " in screen(app) or "copied: open it" in screen(app))
 
