@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Input, Static
 
 from sessionlog.errors import SessionLogError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _TABS = ("sessions", "usage", "live", "budgets")
 _STATUS = 400
+_REPAINT_SECONDS = 0.3
 
 
 class SessionlogApp(App[None]):
@@ -73,6 +75,7 @@ class SessionlogApp(App[None]):
         }
         self._asked: dict[str, int] = {}
         self._loaded: set[str] = set()
+        self._resizing: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the widgets from top to bottom."""
@@ -226,8 +229,16 @@ class SessionlogApp(App[None]):
                 self.call_after_refresh(view.load)
 
     def on_resize(self) -> None:
-        """Lay out the keys again."""
+        """Lay out the keys, and paint all again when the size has stopped changing: terminals move old lines."""
         self._show_keys()
+        if self._resizing is not None:
+            self._resizing.stop()
+        self._resizing = self.set_timer(_REPAINT_SECONDS, self._repaint)
+
+    def _repaint(self) -> None:
+        self._show_keys()
+        self.refresh(layout=True)
+        self.screen.refresh(layout=True)
 
     def _show_keys(self) -> None:
         self.query_one("#keys", Static).update(_keys(self.shown.keys, self.size.width))
