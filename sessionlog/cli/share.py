@@ -76,7 +76,7 @@ def share_session(blocks: Iterable[Block], share: Share, about: SessionPage) -> 
     """Write the page of a session, or print it as Markdown."""
     checked = _checked(blocks, share.view) if share.scrub else blocks
     if share.page is not None:
-        write_page(_place(share.page, about.session), render_session(checked, share.view, about), force=share.force)
+        write_page(page_path(share.page, about.session), render_session(checked, share.view, about), force=share.force)
         return
     pieces: Iterable[str] = render_document(checked, share.view)
     if share.scrub:
@@ -88,7 +88,7 @@ def share_session(blocks: Iterable[Block], share: Share, about: SessionPage) -> 
         sys.stdout.write(piece)
 
 
-def _place(path: str, session: str) -> str:
+def page_path(path: str, session: str) -> str:
     """Return the file of a page: the one that is named, or in a folder one that is named for the session."""
     if path == "-" or not files.is_directory(path):
         return path
