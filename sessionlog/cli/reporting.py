@@ -77,6 +77,7 @@ class ReportArguments:
     master: str | None = None
     strict: bool = False
     html: str | None = None
+    pages: str | None = None
     force: bool = False
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -456,8 +457,11 @@ def _finds_logs(context: ReportContext) -> bool:
 
 
 @contextmanager
-def scan_progress(what: str = "reading logs") -> Iterator[Progress | None]:
-    """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second, until all is done."""
+def scan_progress(what: str = "reading logs") -> Iterator[Callable[[int, int | None], None] | None]:
+    """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second, until all is done.
+
+    The function that it yields takes how much is done and the total, None where that is unknown.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -466,13 +470,14 @@ def scan_progress(what: str = "reading logs") -> Iterator[Progress | None]:
     started = time.monotonic()
     bar: ScanBar | None = None
 
-    def advance(done: int, total: int) -> None:
+    def advance(done: int, total: int | None) -> None:
         nonlocal bar
-        if bar is None and done < total and time.monotonic() - started > 0.5:
+        is_open = total is None or done < total
+        if bar is None and is_open and time.monotonic() - started > 0.5:
             bar = ScanBar(total, what)
         if bar is not None:
             bar.advance(done)
-        if bar is not None and done >= total:
+        if bar is not None and not is_open:
             bar.close()
             bar = None
 
