@@ -70,6 +70,9 @@ SESSIONS_SHOWN = 50
 HITS_SHOWN, ERRORS_SHOWN = 20, 5
 """Hits that `find` shows by default; what followed an error is read from its whole log."""
 
+SESSIONS_LISTED = 20
+"""Sessions that the page of a report lists by default."""
+
 USAGE_BY = "provider,model"
 """What `usage` groups by if no other keys are given."""
 
@@ -279,7 +282,13 @@ ADVISE = (
 
 REPORT = (
     PATHS, Option("--html", "html", "text", "The page to write; - is stdout.", "FILE"),
-    SINCE, UNTIL, *_FILTERS, _WORKTREES, _LIMIT, _FORCE,
+    Option("--pages", "pages", "text", "Write a page of each listed session, too, and link them.", "FOLDER"),
+    SINCE, UNTIL, *_FILTERS, _WORKTREES,
+    Option(
+        "--limit", "limit", "number", "List at most so many sessions.", "N", least=0, short="-n",
+        default_help=str(SESSIONS_LISTED),
+    ),
+    _FORCE,
     TZ, NOW, PRICES, *_BOOK,
 )  # fmt: skip
 

@@ -1,16 +1,36 @@
-"""Write an HTML page to a file or to stdout. A file that is not one of these pages is never replaced unasked."""
+"""Write HTML pages to files or to stdout. A file that is not one of these pages is never replaced unasked."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import datetime, tzinfo
 
 from sessionlog import files
 from sessionlog.cli.output import fail, note
+from sessionlog.cli.reporting import scan_progress
+from sessionlog.render.html.conversation import CUT
 from sessionlog.render.html.page import GENERATOR
 from sessionlog.render.numbers import size
+from sessionlog.render.replay.blocks import Block, ResponseBlock
+from sessionlog.render.replay.lines import Limits, View
 
 _HEAD = 4096
+_UNNAMED = re.compile(r"[^\w.-]+")
+_LONGEST_NAME = 100
+
+
+def page_view(zone: tzinfo, now: datetime, *, full: bool = False) -> View:
+    """Return the settings of a session's page; `full` cuts no text."""
+    limits = Limits() if full else CUT
+    return View(width=None, exact=False, limits=limits, zone=zone, now=now, home=os.path.expanduser("~"))
+
+
+def file_name(session: str) -> str:
+    """Return the name of a session's page in a folder."""
+    return f"{_UNNAMED.sub('-', session).strip('.-')[:_LONGEST_NAME] or 'session'}.html"
 
 
 def write_page(path: str, pieces: Iterable[str], *, force: bool) -> None:
@@ -18,20 +38,39 @@ def write_page(path: str, pieces: Iterable[str], *, force: bool) -> None:
 
     An existing file that is no page of ours ends the command, unless `force` is given.
     """
-    encoded = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
     if path == "-":
-        for piece in encoded:
+        for piece in _encoded(pieces):
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
         return
+    note(f"wrote {path}, {size(save_page(path, pieces, force=force))}")
+
+
+def save_page(path: str, pieces: Iterable[str], *, force: bool) -> int:
+    """Write a page into a file and return its bytes; see `write_page`."""
     if files.stat_path(path) is not None and not force and not _is_page(path):
         fail(f"{path} is not a page of sessionlog: choose another name, or replace it with --force")
     try:
-        files.replace_file(path, encoded)
+        files.replace_file(path, _encoded(pieces))
     except OSError as error:
         fail(f"{path}: {files.reason_of(error)}")
     status = files.stat_path(path)
-    note(f"wrote {path}, {size(0 if status is None else status.st_size)}")
+    return 0 if status is None else status.st_size
+
+
+def show_progress(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield the blocks, and count their requests on stderr if that is a terminal."""
+    requests = 0
+    with scan_progress("reading the session, requests") as progress:
+        for block in blocks:
+            if progress is not None and isinstance(block, ResponseBlock):
+                requests += 1
+                progress(requests, None)
+            yield block
+
+
+def _encoded(pieces: Iterable[str]) -> Iterator[bytes]:
+    return (piece.encode("utf-8", "backslashreplace") for piece in pieces)
 
 
 def _is_page(path: str) -> bool:

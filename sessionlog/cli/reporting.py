@@ -77,6 +77,7 @@ class ReportArguments:
     master: str | None = None
     strict: bool = False
     html: str | None = None
+    pages: str | None = None
     force: bool = False
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -456,7 +457,10 @@ def _finds_logs(context: ReportContext) -> bool:
 
 
 def scan_progress(what: str = "reading logs") -> ScanProgress:
-    """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second, until all is done."""
+    """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second, until all is done.
+
+    The function to call takes how much is done and the total, None where that is unknown.
+    """
     return ScanProgress(what)
 
 
@@ -468,17 +472,18 @@ class ScanProgress:
         self._started = time.monotonic()
         self._bar: ScanBar | None = None
 
-    def __enter__(self) -> Progress | None:
+    def __enter__(self) -> Callable[[int, int | None], None] | None:
         return self._advance if sys.stderr.isatty() else None
 
-    def _advance(self, done: int, total: int) -> None:
-        if self._bar is None and done < total and time.monotonic() - self._started > 0.5:
+    def _advance(self, done: int, total: int | None) -> None:
+        is_open = total is None or done < total
+        if self._bar is None and is_open and time.monotonic() - self._started > 0.5:
             from sessionlog.render.progress import ScanBar
 
             self._bar = ScanBar(total, self._what)
         if self._bar is not None:
             self._bar.advance(done)
-        if done >= total:
+        if not is_open:
             self.__exit__()
 
     def __exit__(self, *_: object) -> None:

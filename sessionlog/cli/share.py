@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -11,20 +10,18 @@ from datetime import UTC, datetime
 from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli.output import FOUND, fail, note
-from sessionlog.cli.pages import write_page
+from sessionlog.cli.pages import file_name, page_view, show_progress, write_page
 from sessionlog.cli.reporting import read_settings
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.render.html.conversation import CUT
 from sessionlog.render.html.session import SessionPage, render_session
 from sessionlog.render.packed import Packed
 from sessionlog.render.replay.blocks import Block, SessionStartBlock
 from sessionlog.render.replay.document import render_document
-from sessionlog.render.replay.lines import Limits, View
+from sessionlog.render.replay.lines import View
 from sessionlog.render.replay.suspicions import suspicions_in
 from sessionlog.render.times import clock
 
 _MOST_PLACES = 20
-_UNNAMED = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,18 +62,15 @@ def share_of(
     if excluded:
         fail(f"{form} shows a session as it is now: leave out {' and '.join(excluded)}")
     zone = resolve_zone(tz or read_settings().timezone or "local")
-    view = View(
-        width=None, exact=False, limits=Limits() if full else CUT, zone=zone, now=datetime.now(UTC),
-        home=os.path.expanduser("~"),
-    )  # fmt: skip
-    return Share(page=html, scrub=scrub, force=force, view=view)
+    return Share(page=html, scrub=scrub, force=force, view=page_view(zone, datetime.now(UTC), full=full))
 
 
 def share_session(blocks: Iterable[Block], share: Share, about: SessionPage) -> None:
     """Write the page of a session, or print it as Markdown."""
     checked = _checked(blocks, share.view) if share.scrub else blocks
     if share.page is not None:
-        write_page(page_path(share.page, about.session), render_session(checked, share.view, about), force=share.force)
+        page = render_session(show_progress(checked), share.view, about)
+        write_page(_place(share.page, about.session), page, force=share.force)
         return
     pieces: Iterable[str] = render_document(checked, share.view)
     if share.scrub:
@@ -88,11 +82,11 @@ def share_session(blocks: Iterable[Block], share: Share, about: SessionPage) -> 
         sys.stdout.write(piece)
 
 
-def page_path(path: str, session: str) -> str:
+def _place(path: str, session: str) -> str:
     """Return the file of a page: the one that is named, or in a folder one that is named for the session."""
     if path == "-" or not files.is_directory(path):
         return path
-    return os.path.join(path, f"{_UNNAMED.sub('-', session).strip('.-')[:100] or 'session'}.html")
+    return os.path.join(path, file_name(session))
 
 
 def _checked(blocks: Iterable[Block], view: View) -> Iterator[Block]:

@@ -125,19 +125,15 @@ class LedgerQueries:
 
     def page(self, session: SessionSummary) -> str:
         """Write a session as one HTML page into a private temporary folder; return the file."""
-        from sessionlog.cli.share import page_path
-        from sessionlog.render.html.conversation import CUT
+        from sessionlog.cli.pages import file_name, page_view
         from sessionlog.render.html.session import render_session
-        from sessionlog.render.replay.lines import View as ReplayView
 
-        context = self._context
-        view = ReplayView(
-            width=None, exact=False, limits=CUT, zone=resolve_zone(context.zone), now=datetime.now(UTC),
-            home=context.home,
-        )  # fmt: skip
+        view = page_view(resolve_zone(self._context.zone), datetime.now(UTC))
         with self._blocks(session) as (blocks, about):
-            path = page_path(self._page_folder, about.session)
-            files.replace_file(path, (piece.encode() for piece in render_session(blocks, view, about)))
+            path = os.path.join(self._page_folder, file_name(about.session))
+            files.replace_file(
+                path, (piece.encode("utf-8", "backslashreplace") for piece in render_session(blocks, view, about))
+            )
         return path
 
     def version(self, session: SessionSummary) -> tuple[int, ...] | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from sessionlog.render.console import make_console
 
 
 class ScanBar:
-    """A progress bar that counts scanned files, or what else is done."""
+    """A progress bar that counts scanned files, or what else is done; without a total it counts and pulses."""
 
-    def __init__(self, total: int, what: str) -> None:
-        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    def __init__(self, total: int | None, what: str) -> None:
+        counts = (TextColumn("{task.completed:,}"), TimeElapsedColumn())
+        columns = (MofNCompleteColumn(), TimeRemainingColumn()) if total is not None else counts
+        columns = (TextColumn(what), BarColumn(), *columns)
         self._progress = Progress(*columns, console=make_console(stderr=True), transient=True)
         self._task = self._progress.add_task("", total=total)
         self._progress.start()

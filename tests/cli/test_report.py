@@ -1,5 +1,9 @@
 """`sessionlog report`: a page in a file or on stdout, which never replaces what is not ours."""
 
+import re
+import shutil
+from urllib.parse import unquote
+
 import pytest
 
 from tests.analytics.week import DATA
@@ -33,10 +37,82 @@ def test_what_is_not_ours_stays(cli, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((), "name the page with --html FILE"), (("--html", "/nowhere/x.html"), "/nowhere/x.html: ")],
+    [
+        ((), "name the page with --html FILE"),
+        (("--html", "/nowhere/x.html"), "/nowhere/x.html: "),
+        (("--html", "-", "--pages", "p"), "--pages needs a report in a file"),
+        (("--html", "x.html", "--pages", "/dev/null/p"), "/dev/null/p: "),
+    ],
 )
 def test_wrong_use_is_one_sentence(cli, arguments, message):
-    """Without a page, and where it cannot be written."""
+    """Without a page, where it cannot be written, and where no link can lead from."""
     done = cli("report", str(DATA / "week"), *arguments, *NOW)
     assert done.code == 2
     assert message in done.err
+
+
+def links_of(report):
+    """The files that a report links to."""
+    addresses = re.findall(r'<a href="([^#"]+)">', report.read_text("utf-8"))
+    return [(report.parent / unquote(address)).resolve() for address in addresses]
+
+
+def test_the_listed_sessions_have_pages_that_are_linked(cli, tmp_path):
+    """In a folder of any name, as many as the report lists; written again, they are replaced."""
+    report, folder = tmp_path / "usage.html", tmp_path / "a & b" / "100% <x>"
+    for _ in range(2):
+        done = cli("report", str(DATA / "week"), "--html", str(report), "--pages", str(folder), "--limit", "3", *NOW)
+        assert done.code == 0, done.err
+        assert f"wrote 3 of 3 sessions' pages to {folder}" in done.err
+    assert len(links_of(report)) == 3
+    assert sorted(links_of(report)) == sorted(folder.iterdir())
+    assert all("<main" in path.read_text("utf-8") for path in folder.iterdir())
+    assert (folder.stat().st_mode | 0o700) == folder.stat().st_mode
+
+
+def test_a_session_without_its_log_has_no_page(cli, tmp_path, monkeypatch):
+    """It is known from the ledger alone; the report shows its command, and a note has the reason."""
+    logs, report = tmp_path / "logs", tmp_path / "usage.html"
+    shutil.copytree(DATA / "week", logs)
+    monkeypatch.setenv("SESSIONLOG_DIR", str(logs))
+    ran = ("report", "--html", str(report), "--pages", str(tmp_path / "pages"), *NOW)
+    assert cli(*ran).code == 0
+    whole = len(links_of(report))
+    gone = links_of(report)[0].stem
+    [log] = [path for path in logs.rglob("*.jsonl") if path.stem == gone]
+    log.unlink()
+    done = cli(*ran)
+    assert done.code == 0
+    assert f"wrote {whole - 1} of {whole} sessions' pages" in done.err
+    assert "no page: " in done.err
+    assert len(links_of(report)) == whole - 1
+    assert f"<code>sessionlog replay {gone}</code>" in report.read_text("utf-8")
+
+
+def test_pages_never_replace_what_is_not_ours(cli, tmp_path):
+    """Neither is the report written then."""
+    report, folder = tmp_path / "usage.html", tmp_path / "pages"
+    ran = ("report", str(DATA / "week"), "--html", str(report), "--pages", str(folder), *NOW)
+    assert cli(*ran).code == 0
+    mine = links_of(report)[0]
+    mine.write_text("mine")
+    report.unlink()
+    assert cli(*ran).code == 2
+    assert mine.read_text() == "mine"
+    assert not report.exists()
+
+
+def test_sessions_of_several_agents_with_one_id_have_a_page_each(cli, tmp_path):
+    """The later one is named for its agent, too."""
+    report, logs, folder = tmp_path / "usage.html", tmp_path / "logs", tmp_path / "pages"
+    foreign = min((DATA.parent / "sources/claude-code/endings").rglob("*.jsonl"))
+    (logs / "other").mkdir(parents=True)
+    shutil.copy(foreign, logs / "other" / foreign.name)
+    shutil.copy(DATA / "week" / "killed.jsonl", logs / foreign.name)
+    done = cli("report", str(logs), "--html", str(report), "--pages", str(folder), "--since", "2020-01-01..", *NOW)
+    assert done.code == 0, done.err
+    assert {path.name.removesuffix(f"{foreign.stem}.html") for path in links_of(report)} in (
+        {"", "native-"},
+        {"", "claude-code-"},
+    )
+    assert len({path.read_text("utf-8") for path in links_of(report)}) == 2

@@ -159,6 +159,18 @@ def test_a_bar_for_long_scans_only(home, monkeypatch, seconds, shown):
     assert said.endswith("\x1b[2K") is shown
 
 
+def test_a_bar_without_a_total_counts(home, monkeypatch):
+    """Until the work is done."""
+    watched = _Watched()
+    monkeypatch.setattr(sys, "stderr", watched)
+    ticks = iter([0.0, 0.9])
+    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    with scan_progress("reading") as progress:
+        progress(1234, None)
+    assert "1,234" in watched.getvalue()
+    assert watched.getvalue().endswith("\x1b[2K")
+
+
 def test_a_bar_is_gone_when_all_is_done(home, monkeypatch):
     """What follows may have a bar of its own, with its own word."""
     watched = _Watched()

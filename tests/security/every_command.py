@@ -47,7 +47,7 @@ def all_commands(own):
         ["usage", *timed], ["usage", "--json", "--by", "session,model", *timed], ["usage", "--no-ledger", *timed],
         ["usage", str(own), "--strict", *timed], ["sessions", *timed], ["tools", *timed], ["blocks", *timed],
         ["models", *timed], ["yield", *timed], ["advise", *timed],
-        ["report", "--html", str(own.parent / "report.html"), *timed],
+        ["report", "--html", str(own.parent / "report.html"), "--pages", str(own.parent / "pages"), *timed],
         ["routing-quality", *timed], ["status", "--now", NOW], ["status", whole, "--json", "--now", NOW],
         ["budget", "--now", NOW], ["budget", "check"], ["budget", "reset"], ["sources"], ["sources", "--json"],
         ["find", "the", "--now", NOW], ["find", "--file", "app.py", "--json"], ["find", "--error", "failed"],

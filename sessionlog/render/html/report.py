@@ -29,7 +29,7 @@ _SESSION_COLUMNS = ("start", "status", "models", "requests", "total_tokens", "co
 
 
 def render_overview(
-    found: Overview, view: View, *, budgets: BudgetReport | None, pages: Mapping[str, str]
+    found: Overview, view: View, *, budgets: BudgetReport | None, pages: Mapping[tuple[str, str], str]
 ) -> Iterator[str]:
     """Yield the page piece by piece.
 
@@ -37,14 +37,14 @@ def render_overview(
         found: The reports.
         view: Zone, present and home folder.
         budgets: The user's budgets; None without any.
-        pages: Session id → the address of its page, relative to this one.
+        pages: Source and session → the address of its page, relative to this one.
     """
     span = describe_window(found.usage.window, view.tz, now=view.now)
     yield from render_page(f"Usage · {span}", _body(found, view, span, budgets, pages), kind="report")
 
 
 def _body(
-    found: Overview, view: View, span: str, budgets: BudgetReport | None, pages: Mapping[str, str]
+    found: Overview, view: View, span: str, budgets: BudgetReport | None, pages: Mapping[tuple[str, str], str]
 ) -> Iterator[Html]:
     made = stamp(int(view.now.timestamp()) * 10**9, resolve_zone(view.tz), now=view.now)
     yield tag("header", tag("h1", "Usage"), tag("p", f"{span} · made {made}", class_="dim"), _cards(found))
@@ -216,13 +216,13 @@ def _limits(found: Overview, view: View) -> Html:
     return _scrolling(tag("table", head, body), "Rate limits")
 
 
-def _sessions(found: Overview, view: View, pages: Mapping[str, str]) -> Html:
+def _sessions(found: Overview, view: View, pages: Mapping[tuple[str, str], str]) -> Html:
     columns = {column.name: column for column in found.sessions.columns}
     shown = [columns[name] for name in _SESSION_COLUMNS]
     heads = [tag("th", (column.title or "").lower(), scope="col") for column in shown]
     rows = []
     for session in found.sessions.rows:
-        address = pages.get(session.session)
+        address = pages.get((session.source, session.session))
         command = f"sessionlog replay {session.session}"
         link = tag("a", "page", href=address) if address else tag("code", command)
         rows.append(tag("tr", *(_cell(column, session, view) for column in shown), tag("td", link)))

@@ -63,7 +63,7 @@ def test_sessions_link_to_their_pages():
     """Where one lies beside, else the command that shows the session."""
     book = book_of(session("with", record(time_ns=NOON)), session("without", record(time_ns=NOON)))
     found = fold_overview(book, Question(now=datetime(2026, 11, 21, tzinfo=UTC), window="7d"), most_sessions=5)
-    text = page(found, pages={"with": "with.html"})
+    text = page(found, pages={("native", "with"): "with.html"})
     assert '<a href="with.html">page</a>' in text
     assert "<code>sessionlog replay without</code>" in text
 
