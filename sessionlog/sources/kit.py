@@ -173,6 +173,7 @@ _OBJECT = Typed(dict[str, Any])
 _HEAD_LINES = 40
 _LARGEST_SIDECAR = 1 << 26
 _MOST_AHEAD = 32 << 20
+_ROOM = LONG  # bytes of logs whose steps are in memory between a scan and the events
 _ENDINGS = (".gz", ".zst")
 _LARGEST_DOCUMENT = 64 << 20
 
@@ -612,7 +613,7 @@ class _Driver(Struct, Generic[R], frozen=True):
         elif not self._is_apart and session_id in {None, self._session_of(path)} and self._is_long(path):
             yield from self._read_long(path)
             return
-        sessions, steps, room = self._scan_and_keep(path, rows, LONG)
+        sessions, steps, room = self._scan_and_keep(path, rows, _ROOM)
         own, known = self._session_of(path), [session.session_id for session in sessions]
         named = () if self._is_apart else tuple(self._name_sessions(path))
         is_apart = self._is_apart or len(named) > 1
@@ -639,7 +640,7 @@ class _Driver(Struct, Generic[R], frozen=True):
     ) -> tuple[Sequence[ScannedSession], list[_TimedStep] | None, int]:
         """Scan a log that is read next; return its sessions, its steps, and the room that is left.
 
-        The steps are None if they would need more room, which is in bytes of logs, or if rows of such logs have no size.
+        Room is in bytes of logs. The steps are None if they would need more of it, or if rows have no offsets.
         """
         log = rows.open(path, None)
         if not isinstance(log, _LineReading):
