@@ -27,7 +27,7 @@ from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.event_files import EventFile, Wanted, write_rows
 from sessionlog.transcript.event_rows import COLUMNS
 
-_MEMORY = "256MB"
+_MEMORY = "192MB"
 _SPILL = "20GB"
 _LEAST_OBJECT = 1 << 24  # DuckDB's own limit of a JSON line
 _NAMED = 5
