@@ -122,8 +122,8 @@ def merged_sessions(sessions: str) -> str:
     last = "ORDER BY last_of_main DESC NULLS LAST, status NULLS LAST, machine_id, record"
     return f"""WITH timed AS (
     SELECT *, min(start_ns) OVER ({_SAME}) AS first_ns, max(last_ns) OVER ({_SAME}) AS final_ns,
-        CASE WHEN part IS NULL THEN start_ns ELSE main_start_ns END AS start_of_main,
-        CASE WHEN part IS NULL THEN last_ns ELSE main_last_ns END AS last_of_main,
+        CASE WHEN COALESCE(part, true) THEN start_ns ELSE main_start_ns END AS start_of_main,
+        CASE WHEN COALESCE(part, true) THEN last_ns ELSE main_last_ns END AS last_of_main,
         COALESCE(part, false) AND NOT bool_and(COALESCE(part, false)) OVER ({_SAME}) AS has_main_elsewhere
     FROM {sessions}
 ), ordered AS (
