@@ -27,6 +27,7 @@ from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.schema import ELSEWHERE, LABEL
 from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
+from sessionlog.ledger.writer import own_family
 
 _DAY_NS = 86_400 * 1_000_000_000
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -182,7 +183,7 @@ class LedgerRows:
                 selected, session_id, label_id, superseded_by, estimate, saved, *values = row[:20]
                 counts, is_replaced, n, file_id, family, key = row[20:]
                 log = logs.of(file_id)
-                if key is None:
+                if key is None or key == own_family(file_id, n):
                     family = key = hash_with(log.unkeyed, str(n))
                 if kind != "row":
                     family = key = hash_with(_ANYWHERE, f"{kind}\0{key}")

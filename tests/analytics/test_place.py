@@ -222,6 +222,16 @@ def test_a_native_log_on_two_machines_counts_once(machine, tmp_path):
     assert aggregate_tools(machine.team).totals.calls == 1
 
 
+@pytest.mark.parametrize(("laptop", "requests"), [("y", 2), ("zx", 2)])
+def test_logs_of_superseding_sessions_that_are_not_there_count_once(tmp_path, laptop, requests):
+    """Each of them on every machine, whatever number its ledger gives it."""
+    for name, logs in (("desk", "x"), ("laptop", laptop)):
+        machine = make_machine(tmp_path, name)
+        fill(machine, [session(log, record(superseded_by="" if log == "z" else f"codex:{log}")) for log in logs])
+        machine.export(prices=PRICES)
+    assert aggregate_usage(machine.team, now=NOW).totals.requests == requests
+
+
 def damage(path):
     """Overwrite the middle of a file."""
     data = bytearray(path.read_bytes())
