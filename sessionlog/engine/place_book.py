@@ -25,13 +25,12 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.book import make_tables, open_in_memory
 from sessionlog.ledger.histogram import LOWEST
-from sessionlog.ledger.parquet_schema import EXPORTED_LABEL, SCHEMA_VERSION, TABLES
+from sessionlog.ledger.parquet_schema import ADDED, EXPORTED_LABEL, SCHEMA_VERSION, TABLES
 from sessionlog.ledger.quarter_hours import TOTAL, UNKNOWN
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.schema import CALL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
 from sessionlog.ledger.statements import write
 from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
-from sessionlog.ledger.winners_sql import SESSION as MERGED
 from sessionlog.ledger.winners_sql import (
     known_sessions,
     latest_rows,
@@ -292,7 +291,7 @@ class PlaceBook(ReadBook):
             self._read_table(table)
         self._run("revised", "SELECT DISTINCT record FROM usage WHERE revision > 1 OR deleted")
         self._run("contested", _CONTESTED)
-        self._run("latest_sessions", latest_rows("exported_sessions", (*MERGED, "machine_id", "record")))
+        self._run("latest_sessions", latest_rows("exported_sessions", tuple(TABLES["sessions"])))
         self._run("copies", latest_rows(f"({_COPIES})", tuple(TABLES["usage"])))
         self._run("known", known_sessions("latest_sessions"))
         self._run("chosen", winning_responses("copies", "known"))
@@ -394,11 +393,16 @@ class PlaceBook(ReadBook):
             return
         paths = ", ".join(_quoted(file.path) for file in listed)
         of_version = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        quoted = ", ".join(map(_quoted, columns))
+        added = ADDED.get(table, frozenset())
+        quoted = ", ".join(map(_quoted, columns.keys() - added))
         [(known,)] = self._all(f"SELECT count(*) FROM parquet_schema([{paths}]) WHERE name IN ({quoted})")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        if len(of_version) < len(listed) or known < len(listed) * len(columns):
+        if len(of_version) < len(listed) or known < len(listed) * len(columns.keys() - added):
             raise duckdb.InvalidInputException("a file without our schema")
         read = f"read_parquet([{paths}], hive_partitioning = false)"
+        if added:
+            nulls = ", ".join(f"NULL::{columns[name]} AS {name}" for name in columns if name in added)
+            files_with_null = f"read_parquet([{paths}], hive_partitioning = false, union_by_name = true)"
+            read = f"(SELECT {nulls} WHERE false UNION ALL BY NAME SELECT * FROM {files_with_null})"  # noqa: S608 - names of the schema, and quoted paths
         self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {read}")  # noqa: S608 - as above
 
     def _problem_of(self, file: PlaceFile) -> Problem | None:
@@ -414,6 +418,8 @@ class PlaceBook(ReadBook):
                 return Problem(path=file.shown, kind=kind, detail=detail)
             read = f"read_parquet({path}, hive_partitioning = false)"
             kinds = dict(row[:2] for row in self._all(f"DESCRIBE SELECT * FROM {read}"))  # noqa: S608 - as above
+            added = ADDED.get(file.table, frozenset())
+            columns = {name: kind for name, kind in columns.items() if name in kinds or name not in added}
             odd = [name for name, kind in columns.items() if kinds.get(name) != kind]
             if odd:
                 return Problem(path=file.shown, kind="unknown_format", detail=f"its column {odd[0]} is not as exported")

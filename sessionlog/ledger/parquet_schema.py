@@ -37,7 +37,7 @@ USAGE: Mapping[str, str] = {
 SESSIONS: Mapping[str, str] = {
     **_REVISION, **_SESSION, "parent": "VARCHAR", "start_ns": "BIGINT", "last_ns": "BIGINT", "status": "VARCHAR",
     "project": "VARCHAR", "harness": "VARCHAR", "duration_ms": "BIGINT", "turns": "BIGINT", "counted": "BOOLEAN",
-    "absorbed": "BOOLEAN",
+    "absorbed": "BOOLEAN", "part": "BOOLEAN", "main_start_ns": "BIGINT", "main_last_ns": "BIGINT",
 }  # fmt: skip
 """One row for each session."""
 
@@ -50,6 +50,9 @@ TOOLS: Mapping[str, str] = {
 
 TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS, "tools": TOOLS}
 """Table → column → type."""
+
+ADDED: Mapping[str, frozenset[str]] = {"sessions": frozenset({"part", "main_start_ns", "main_last_ns"})}
+"""Table → columns that the first files of this version do not have, for which they have null."""
 
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "usage": {
