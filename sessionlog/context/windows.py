@@ -78,6 +78,12 @@ def plain_names(name: str) -> Iterator[str]:
                 plain = _without_suffix(plain)
 
 
+def undecorated(name: str) -> str:
+    """Return a lower-case name without path, vendor and cloud decoration, in the table's form, with date and stage."""
+    *_, bare = _without_cloud(name.rpartition("/")[2])
+    return bare.translate(DASHES)
+
+
 def _look_up(name: str, provider: str) -> int | None:
     if name.endswith(_MILLION):
         return 1_000_000
