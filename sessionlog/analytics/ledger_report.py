@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
-
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.report import Report
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.summary import KeptSource, Summary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, ClassVar, Self
+
+    from sessionlog.ledger.summary import KeptSource, Summary
 
 COLUMNS = (
     Column("source", "text", "AGENT", label="agent"),

@@ -149,7 +149,7 @@ def _exit_for_errors(config_errors: Mapping[str, str], code: int = USAGE) -> Non
 
 def _print_first_budget(context: r.ReportContext) -> None:
     """Print how to set a first budget."""
-    from sessionlog.render.budget import no_budgets
+    from sessionlog.render.budget_notes import no_budgets
 
     _print_notes(no_budgets(context.settings.config_path))
 
@@ -164,7 +164,7 @@ def _print_findings(report: BudgetReport, names: Sequence[str], context: r.Repor
 def _print_caveats(report: BudgetReport) -> None:
     """Print why amounts are incomplete."""
     if report.unknown:
-        from sessionlog.render.budget import caveat_notes
+        from sessionlog.render.budget_notes import caveat_notes
 
         _print_notes(caveat_notes(report))
 
@@ -173,12 +173,14 @@ def _print_notes(sentences: Iterable[str]) -> None:
     sentences = list(sentences)
     if not sentences:
         return
-    import shutil
-
-    from sessionlog.render.budget import render_sentences
+    from sessionlog.render.budget_notes import render_sentences
     from sessionlog.render.stream import PLAIN_WIDTH, plain_width
 
-    width = plain_width(sys.stderr) or shutil.get_terminal_size().columns
+    width = plain_width(sys.stderr)
+    if width is None:
+        import shutil
+
+        width = shutil.get_terminal_size().columns
     if width == PLAIN_WIDTH:  # a pipe or a file: one line each, so that grep finds whole sentences
         width = sys.maxsize
     for line in render_sentences(sentences, width):

@@ -65,7 +65,7 @@ def _sources() -> list[str]:
 
 def _session_ids(incomplete: str) -> Iterator[str]:
     """Yield ids in the ledger, the newest first; no log is read, and an unreadable ledger yields none."""
-    from sessionlog.ledger.store import open_read_only
+    from sessionlog.ledger.opening import open_read_only
     from sessionlog.settings import load_settings
 
     try:

@@ -1,40 +1,21 @@
-"""`sessionlog ledger`: show, sync, verify, rebuild and back up the ledger, and forget logs in it."""
+"""`sessionlog ledger`: where the ledger is, what is in it, and which of its logs are gone."""
 
 from __future__ import annotations
 
-import sqlite3
-import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-
-from sessionlog import files
 from sessionlog.analytics.ledger_report import LedgerReport
-from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json, print_text
-from sessionlog.engine.scanner import scanner
+from sessionlog.cli.output import UNREADABLE, fail
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger import upkeep
-from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.book import Book
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.summary import summarise_ledger
-from sessionlog.ledger.verify import verify_ledger
-from sessionlog.render.ledger import (
-    backup_document,
-    forgotten_document,
-    kept_note,
-    rebuilt_document,
-    render_forgettable,
-    render_rebuilt,
-    render_summary,
-    render_synced,
-    render_verified,
-    synced_document,
-)
-from sessionlog.render.numbers import size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sessionlog.render.line import Line
+    from sessionlog.render.report import View
 
 
 def ledger(
@@ -47,147 +28,34 @@ def ledger(
     Example: sessionlog ledger
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    context, path = _where(ledger, tz=tz, now=now)
-    with _usable(path):
+    context, path = ledger_context(ledger, tz=tz, now=now)
+    with usable(path):
         report = LedgerReport.of(summarise_ledger(path))
-    r.print_report(report, form, context, table=render_summary)
+    r.print_report(report, form, context, table=_table)
 
 
-def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
-    """Bring the ledger up to date now: read what is new in all logs, and show what was read. Reports do it, too.
+def _table(report: LedgerReport, view: View) -> Iterable[Line]:
+    from sessionlog.render.ledger import render_summary
 
-    Example: sessionlog ledger sync --jobs 4
-    """
-    context, path = _where(ledger)
-    with _opened(context, path) as book, r.scan_progress() as progress:
-        synced = refresh(book, context.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
-    if as_json:
-        print_json(synced_document(path, synced))
-    elif synced is not None:
-        print_text(render_synced(synced))
-    for sentence in book.notes:
-        note(sentence)
+    return render_summary(report, view)
 
 
-def verify(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
-    """Check the ledger: every session against a full scan of the logs, and of logs that are gone their checksums.
-
-    Nothing is changed. Exit code 1: something is not as it should be, and is named.
-
-    Example: sessionlog ledger verify
-    """
-    context, path = _where(ledger)
-    prices = r.price_book(context.settings)
-    with _usable(path), r.scan_progress() as progress:
-        verified = verify_ledger(path, prices, context.env, scanner=scanner(jobs=jobs), progress=progress)
-    if as_json:
-        print_json(verified.to_dict())
-    else:
-        r.print_lines(lambda **_: render_verified(verified))
-    if not verified.is_whole:
-        raise Exit(FOUND)
-
-
-def rebuild(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
-    """Read every log again. The records of logs that are gone are kept.
-
-    A damaged file is kept, too, as NAME.damaged-TIME; all that can be read of it goes into the new one.
-
-    Example: sessionlog ledger rebuild
-    """
-    context, path = _where(ledger)
-    prices = r.price_book(context.settings)
-    with _usable(path), r.scan_progress() as progress:
-        rebuilt = upkeep.rebuild(path, prices, context.env, scanner=scanner(jobs=jobs), progress=progress)
-    if as_json:
-        print_json(rebuilt_document(path, rebuilt))
-    else:
-        print_text(render_rebuilt(path, rebuilt))
-    if rebuilt.synced is None:
-        note("another sessionlog is writing to the ledger: it will read the logs again")
-
-
-def backup(*, file: str, ledger: str | None, as_json: bool) -> None:
-    """Copy the ledger as it is into a new file that only you can read, even while others write to it.
-
-    To restore the copy, put it in the ledger's place.
-
-    Example: sessionlog ledger backup ~/ledger-2026-11-21.sqlite
-    """
-    context, path = _where(ledger)
-    if files.stat_path(path) is None:
-        fail(f"{path}: there is no ledger yet", UNREADABLE)
-    with _opened(context, path) as book:
-        count = upkeep.back_up(book, file)
-    if as_json:
-        print_json(backup_document(path, file, count))
-    else:
-        note(f"{file}: {size(count)}")
-
-
-def forget(
-    *,
-    source: list[str] | None,
-    before: str | None,
-    yes: bool,
-    ledger: str | None,
-    as_json: bool,
-    tz: str | None,
-    now: str | None,
-) -> None:
-    """Delete the records of deleted logs: of some agents, or whose last record is before a time, or both.
-
-    Logs that still exist are kept: the next sync would read them again. Deleted records cannot be restored.
-
-    Example: sessionlog ledger forget --source codex --before 2026-01-01
-    """
-    if source is None and before is None:
-        fail("name what to forget: --source IDS, --before WHEN, or both")
-    context, path = _where(ledger, tz=tz, now=now)
-    window = None if before is None else parse_usage_window(before, now=context.now, tz=context.zone)
-    with _opened(context, path) as book:
-        found = upkeep.find_forgettable(
-            book, sources=r.split_list(source), before_ns=None if window is None else window.start_ns
-        )
-        agreed = bool(found.gone) and (yes or _agreed(found))
-        if agreed:
-            upkeep.forget(book, found)
-    if as_json:
-        print_json(forgotten_document(path, found, forgotten=agreed))
-    else:
-        print_text(f"{'forgotten' if agreed else 'nothing is forgotten'}: {render_forgettable(found)}\n")
-    if found.there:
-        note(kept_note(found))
-
-
-def _where(ledger: str | None, *, tz: str | None = None, now: str | None = None) -> tuple[r.ReportContext, str]:
+def ledger_context(ledger: str | None, *, tz: str | None = None, now: str | None = None) -> tuple[r.ReportContext, str]:
+    """Return the context of a command on the ledger, and the ledger's path."""
     context = r.report_context(None, tz=tz, now=now, ledger=ledger)
     return context, str(context.ledger)
 
 
 @contextmanager
-def _usable(path: str) -> Iterator[None]:
+def usable(path: str) -> Iterator[None]:
     """Report an unusable ledger in one line, with exit code 3."""
     try:
         yield
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
-    except sqlite3.DatabaseError as error:
+    except Exception as error:
+        from sqlite3 import DatabaseError
+
+        if not isinstance(error, DatabaseError):
+            raise
         fail(f"{path}: {error}; `sessionlog ledger verify` shows more", UNREADABLE)
-
-
-@contextmanager
-def _opened(context: r.ReportContext, path: str) -> Iterator[Book]:
-    with _usable(path):
-        book = open_ledger(path, r.price_book(context.settings))
-        try:
-            yield book
-        finally:
-            book.close()
-
-
-def _agreed(found: upkeep.Forgettable) -> bool:
-    """Ask at the terminal; without one, fail."""
-    if not sys.stdin.isatty():
-        fail(f"{render_forgettable(found)}; add --yes to forget it")
-    return typer.confirm(f"forget {render_forgettable(found)}?", err=True)

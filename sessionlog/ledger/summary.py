@@ -7,8 +7,8 @@ from contextlib import closing
 
 from sessionlog import files
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.ledger.opening import checked, open_read_only
 from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
-from sessionlog.ledger.store import checked, open_read_only
 
 _BESIDE = ("", "-wal")
 

@@ -26,7 +26,8 @@ from sessionlog.ledger.identity import Identity, identify, is_same, path_of, sto
 from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
-from sessionlog.ledger.writer import Writer, is_unreconciled
+from sessionlog.ledger.trust import is_unreconciled
+from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Resume, Source
 from sessionlog.sources.record import Problems

@@ -105,3 +105,8 @@ def version_of(connection: sqlite3.Connection) -> int:
 def read_only(path: str) -> str:
     """Return the URI by which SQLite opens an existing file read-only; every byte of the path is escaped."""
     return f"file:{''.join(f'%{byte:02x}' for byte in os.fsencode(os.path.abspath(path)))}?mode=ro"
+
+
+def is_unreconciled(connection: sqlite3.Connection) -> bool:
+    """Whether the first sync was interrupted: its rows are in, and it is not decided which copies count."""
+    return connection.execute("SELECT 1 FROM meta WHERE name = 'unreconciled'").fetchone() is not None

@@ -18,6 +18,7 @@ from sessionlog.ledger.rows import LogRows, Row
 from sessionlog.ledger.schema import CALL, LIMIT, RESPONSE, insert
 from sessionlog.ledger.statements import write
 from sessionlog.ledger.storable import storable
+from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit
 
@@ -182,11 +183,6 @@ class Writer:
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
         write(self._connection, statement, rows)
-
-
-def is_unreconciled(connection: sqlite3.Connection) -> bool:
-    """Whether the first sync was interrupted: its rows are in, and it is not decided which copies count."""
-    return connection.execute("SELECT 1 FROM meta WHERE name = 'unreconciled'").fetchone() is not None
 
 
 def own_family(file_id: int, n: int) -> int:

@@ -5,17 +5,18 @@ Yellow marks the warn level and incomplete amounts, red an exceeded budget; a co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, ReportedBudget
-from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule
+from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
 from sessionlog.render.bar import BAR_CELLS, bar
-from sessionlog.render.escape import one_line, terminal
-from sessionlog.render.line import Line, wrap_lines
+from sessionlog.render.budget_notes import NAME, caveat_notes
+from sessionlog.render.escape import one_line
+from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
 from sessionlog.render.report import View
 from sessionlog.render.table import Cell, Column, fit_table
@@ -23,7 +24,6 @@ from sessionlog.render.times import clock, stamp
 
 _STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
 _WORDS = {"ok": "", "warn": "warn", "exceeded": "exceeded"}
-_NAME = 30
 _SCOPE = 60
 _SHORT, _ROOMY = 8, 110
 """Cells of a bar on a narrow terminal, and the columns from which a terminal has room for a full bar."""
@@ -73,7 +73,7 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
     doubtful = "unfinished" if one.caveats else ""
     filled = None if state.is_unknown else min(1.0, state.percent / 100)
     return [
-        Cell(text=one_line(state.name, _NAME)),
+        Cell(text=one_line(state.name, NAME)),
         Cell(text=state.rule.span, style="secondary"),
         Cell(text=bar(filled, BAR_CELLS if width >= _ROOMY else _SHORT), style=style or doubtful),
         Cell(text=used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
@@ -165,35 +165,11 @@ def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
     state = one.state
     shown = used_words(state), _limit(state)
     how = "exceeded" if state.level == "exceeded" else "nearly used"
-    words = f"{one_line(state.name, _NAME)}: {how}: {shown[0]} of {shown[1]} per {state.rule.span}"
+    words = f"{one_line(state.name, NAME)}: {how}: {shown[0]} of {shown[1]} per {state.rule.span}"
     words += f" ({percent_words(state)})" + (f" in session {one_line(one.session, _SCOPE)}" if one.session else "")
     if state.resets_ns is None:
         return words
     return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, tz, now)}"
-
-
-def caveat_notes(report: BudgetReport) -> list[str]:
-    """Return a sentence for each reason why amounts are incomplete, with the names of its budgets."""
-    names_by_gap: dict[str, list[str]] = {}
-    for one in report.rows:
-        for gap in one.caveats:
-            names_by_gap.setdefault(gap, []).append(one_line(one.state.name, _NAME))
-    total = len(report.rows)
-    return [
-        f"not all is known{'' if len(names) == total else ' of ' + ', '.join(names)}: {one_line(gap, 400)}"
-        for gap, names in names_by_gap.items()
-    ]
-
-
-def no_budgets(config_path: str) -> Sequence[str]:
-    """Return the lines that explain how to set a first budget."""
-    return (f"no budgets yet; a first one in {config_path} would be", "", *EXAMPLE.splitlines())
-
-
-def render_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
-    """Yield sentences as lines wrapped between words, escaped for a terminal."""
-    for sentence in sentences:
-        yield from (line.plain for line in wrap_lines([Line(terminal(sentence))], width)) if sentence else [""]
 
 
 def confirmed_document(path: str, confirmed: Sequence[str]) -> dict[str, Any]:

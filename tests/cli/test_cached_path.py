@@ -242,7 +242,7 @@ SLOW = {"dataclasses", "inspect", "typing", "msgspec"}
 
 
 @pytest.mark.parametrize(
-    "words", [["sessions"], ["blocks"], ["usage", "--by", "day"], ["usage", "--since", "7d"], ["budget"]],
+    "words", [["sessions"], ["blocks"], ["usage", "--by", "day"], ["usage", "--since", "7d"], ["budget"], ["ledger"]],
     ids=" ".join,
 )  # fmt: skip
 def test_json_without_news_needs_little(warmed, cli, config, monkeypatch, home, words):

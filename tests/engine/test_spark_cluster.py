@@ -1,13 +1,10 @@
 """A real Spark: local, a cluster of two workers of which one is killed, and Spark Connect; needs pyspark and Java."""
 
 import os
-import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ import pytest
 pyspark = pytest.importorskip("pyspark", reason="pyspark, of the extra `spark`, is not installed")
 
 from benchmarks.corpus import generate  # noqa: E402 - after the skip
+from benchmarks.spark_cluster import free_port, kill, spark_cluster, wait_for  # noqa: E402 - as above
 from sessionlog.engine import spark  # noqa: E402 - as above
 from sessionlog.engine.spark import Spark  # noqa: E402 - as above
 from sessionlog.engine.spark_session import open_session  # noqa: E402 - as above
@@ -85,62 +83,13 @@ def logs(tmp_path_factory):
     return str(folder)
 
 
-def free_port():
-    """A port of the loopback that nothing listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
-    """A master and two workers on the loopback, each a process group: (the master's URL, the workers)."""
+    """A master and two workers on the loopback: (the master's URL, the workers)."""
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"SPARK_LOG_DIR": str(tmp_path)}
-    url = f"spark://127.0.0.1:{free_port()}"
-    started = []
-
-    def start(role, *options):
-        with (tmp_path / f"{role}-{len(started)}.log").open("wb") as messages:
-            command = [
-                SPARK_CLASS,
-                f"org.apache.spark.deploy.{role}",
-                *options,
-                "--host",
-                "127.0.0.1",
-                "--webui-port",
-                "0",
-            ]
-            one = subprocess.Popen(
-                command, stdout=messages, stderr=messages, env=env, start_new_session=True, cwd=tmp_path
-            )
-            started.append(one)
-            return one
-
-    start("master.Master", "--port", url.rpartition(":")[2])
-    workers = [start("worker.Worker", url, "--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path)) for _ in "ab"]
-    wait_for(
-        lambda: all("Successfully registered" in (tmp_path / f"worker.Worker-{n}.log").read_text() for n in (1, 2))
-    )
-    yield url, workers
-    for one in started:
-        kill(one)
-
-
-def kill(process):
-    """Kill a process with all that it has started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def wait_for(condition, seconds=90):
-    """Wait until a condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.2)
+    with spark_cluster(tmp_path) as found:
+        yield found
 
 
 def test_a_worker_is_killed_in_the_job(cluster, logs, monkeypatch):

@@ -12,15 +12,8 @@ from sessionlog.analytics.budgets.report import COLUMNS, BudgetReport, ReportedB
 from sessionlog.analytics.budgets.rules import parse_budget
 from sessionlog.analytics.budgets.states import BudgetState, level_of
 from sessionlog.analytics.columns import names_of
-from sessionlog.render.budget import (
-    caveat_notes,
-    confirmed_document,
-    finding,
-    no_budgets,
-    render_budgets,
-    render_confirmed,
-    render_sentences,
-)
+from sessionlog.render.budget import confirmed_document, finding, render_budgets, render_confirmed
+from sessionlog.render.budget_notes import caveat_notes, no_budgets, render_sentences
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.report import render_csv
 from tests.analytics.week import NOW, check_golden

@@ -12,11 +12,11 @@ from sessionlog.ledger.summary import KeptSource, Summary
 from sessionlog.ledger.sync import Synced
 from sessionlog.ledger.upkeep import Forgettable, Rebuilt
 from sessionlog.ledger.verify import Verified
-from sessionlog.render.ledger import (
+from sessionlog.render.ledger import render_summary
+from sessionlog.render.ledger_upkeep import (
     kept_note,
     render_forgettable,
     render_rebuilt,
-    render_summary,
     render_synced,
     render_verified,
 )

@@ -23,8 +23,9 @@ from sessionlog.analytics.budgets.states import FUNCTIONS
 from sessionlog.errors import SessionLogError
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.opening import WAIT_SECONDS
 from sessionlog.ledger.schema import UNREADABLE
-from sessionlog.ledger.store import WAIT_SECONDS, open_ledger
+from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 

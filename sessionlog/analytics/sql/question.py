@@ -26,7 +26,7 @@ from sessionlog.analytics.sql.result_stream import (
 )
 from sessionlog.analytics.sql.views import make_views
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.store import open_read_only
+from sessionlog.ledger.opening import open_read_only
 
 _LARGEST = 4 << 20  # bytes of one value: SQLite alone would let `zeroblob` fill the memory
 _LARGEST_HEAP = 128 << 20
