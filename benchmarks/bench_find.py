@@ -24,11 +24,11 @@ if not __package__:  # run as a script
 from benchmarks.agent_homes import Texts, Truth
 from benchmarks.claude_home import ClaudeHome
 from benchmarks.measure import SESSIONLOG, print_table
-from sessionlog.engine.scanner import run_jobs, scanner
+from sessionlog.cli.find import read_logs
+from sessionlog.engine.scanner import scanner
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.store import open_ledger
 from sessionlog.pricing.book import PriceBook
-from sessionlog.search.extract import extract
 from sessionlog.search.find import Place, Question, find
 from sessionlog.search.query import parse_query
 from sessionlog.search.store import index_path, open_index
@@ -80,13 +80,9 @@ def main():
         home = Path(folder) / "claude"
         ClaudeHome(rng, Slices(rng), Truth(), home).write(options.megabytes << 20)
         env = {"HOME": folder, "CLAUDE_CONFIG_DIR": str(home)}
-        place = Place(ledger=str(Path(folder) / "ledger.sqlite3"), env=env, runner=_read)
+        place = Place(ledger=str(Path(folder) / "ledger.sqlite3"), env=env, runner=read_logs)
         _measure_indexing(home, place, folder)
         _measure_searches(place, env, options.rounds)
-
-
-def _read(jobs):
-    return run_jobs(jobs, extract, lambda job: job.size)
 
 
 def _measure_indexing(home, place, folder):
@@ -104,7 +100,7 @@ def _measure_indexing(home, place, folder):
     path = index_path(place.ledger)
     index, _ = open_index(path)
     begun, used = time.perf_counter(), os.times()
-    update(index, place.ledger, runner=_read)
+    update(index, place.ledger, runner=read_logs)
     seconds, after = time.perf_counter() - begun, os.times()
     cpu = sum(after[:4]) - sum(used[:4])
     index.execute("PRAGMA wal_checkpoint(TRUNCATE)")

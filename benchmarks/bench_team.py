@@ -15,8 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 if not __package__:  # run as a script
     sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -69,6 +71,26 @@ def run(machine: Path, *arguments: str) -> tuple[bytes, float]:
     return done.stdout, time.perf_counter() - began
 
 
+def first_difference(one: Mapping[str, Any], total: Mapping[str, Any]) -> str:
+    """Return the first row and column in which two reports differ, with both values; empty for none."""
+    keys = one["group_by"]
+    for part in COMPARED:
+        if one[part] == total[part]:
+            continue
+        if part != "rows":
+            return f"{part}: {_columns_that_differ(one[part], total[part])}"
+        for mine, theirs in zip_longest(one[part], total[part], fillvalue={}):
+            if mine != theirs:
+                return f"{[mine.get(key) for key in keys]}: {_columns_that_differ(mine, theirs)}"
+    return ""
+
+
+def _columns_that_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {one.get(name)} {other.get(name)}" for name in {**one, **other} if one.get(name) != other.get(name)
+    )
+
+
 def main() -> None:
     """Make the homes, export them, compare all reports, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -87,11 +109,13 @@ def main() -> None:
         differing = 0
         for report in REPORTS:
             expected, alone = run(whole, *report, "--json", "--tz", "UTC")
-            found, together = run(machines[0], report[0], place, *report[1:], "--json", "--tz", "UTC")
-            one, total = json.loads(expected), json.loads(found)
-            same = all(one[part] == total[part] for part in COMPARED)
-            differing += not same
-            rows.append([" ".join(report), f"{together:.2f}", f"{alone:.2f}", "equal" if same else "DIFFERS"])
+            answer, together = run(machines[0], report[0], place, *report[1:], "--json", "--tz", "UTC")
+            one, total = json.loads(expected), json.loads(answer)
+            found = first_difference(one, total)
+            differing += bool(found)
+            rows.append(
+                [" ".join(report), f"{together:.2f}", f"{alone:.2f}", f"DIFFERS: {found}" if found else "equal"]
+            )
     print_table(["report", "s, place", "s, one ledger (first: scan)", ""], [[*row, ""][:4] for row in rows])
     sys.exit(1 if differing else 0)
 

@@ -46,7 +46,8 @@ SELECT '{id}' AS machine_id, session_key AS record, 1 AS revision, false AS dele
     'claude-code' AS source, printf('%016x', session_key) AS session, session_key, '' AS parent, min(time_ns) AS start_ns,
     max(time_ns) AS last_ns, CASE WHEN session_key % 7 THEN 'success' ELSE 'error' END AS status,
     '/home/user{machine}/src/project-' || session_key % 12 AS project, 'claude-code' AS harness, NULL AS duration_ms,
-    3 AS turns, true AS counted, false AS absorbed
+    3 AS turns, true AS counted, false AS absorbed, false AS part, min(time_ns) AS main_start_ns,
+    max(time_ns) AS main_last_ns
 FROM r GROUP BY session_key
 """
 

@@ -7,7 +7,6 @@ line (or a caller of the Python API) loads a value once and passes it on.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
@@ -24,10 +23,8 @@ from sessionlog.places import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
     from typing import Any
-
-    ParseFast = Callable[[str], dict[str, Any] | None]
 
 __all__ = [
     "Settings",
@@ -72,12 +69,11 @@ class Settings:
     currency: Mapping[str, Any] = field(default_factory=dict)
 
 
-def load_settings(env: Mapping[str, str] | None = None, *, parse_fast: ParseFast = lambda _: None) -> Settings:
+def load_settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read environment and config.toml (`$SESSIONLOG_CONFIG` names another file).
 
     Args:
         env: The environment; the process's when None.
-        parse_fast: A parser of simple TOML that returns None for everything else: importing `tomllib` takes 20 ms.
 
     Raises:
         InvalidSettings: The file is not TOML, has unknown keys, or a value has the wrong type.
@@ -86,7 +82,7 @@ def load_settings(env: Mapping[str, str] | None = None, *, parse_fast: ParseFast
     env = os.environ if env is None else env
     path = config_file(env)
     content = files.read_small(path)
-    config = _parse(path, content, parse_fast) if content is not None else {}
+    config = _parse(path, content) if content is not None else {}
     directory = env.get("SESSIONLOG_DIR") or config.get("session_dir")
     ledger = env.get("SESSIONLOG_LEDGER") or config.get("ledger")
     return Settings(
@@ -101,10 +97,12 @@ def load_settings(env: Mapping[str, str] | None = None, *, parse_fast: ParseFast
     )
 
 
-def _parse(path: str, content: bytes, parse_fast: ParseFast) -> dict[str, Any]:
+def _parse(path: str, content: bytes) -> dict[str, Any]:
+    from sessionlog.plain_toml import parse_plain_toml
+
     try:
         text = content.decode("utf-8")
-        config = parse_fast(text)
+        config = parse_plain_toml(text)
         if config is None:
             import tomllib
 

@@ -18,13 +18,13 @@ from sessionlog.cli import main
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.mcp_server import server
 from sessionlog.mcp_server.server import build_server
-from sessionlog.mcp_server.tools import MAX_PARTS, MAX_POINTS, TOOL_SPECS
+from sessionlog.mcp_server.tools import MAX_PARTS, MAX_POINTS, MAX_TEXT, TOOL_SPECS
 from sessionlog.testing import FixedClock
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 NOW = "2026-11-21T12:00:00Z"
 CONFIG = '[budgets.daily]\nusd = 20\nperiod = "day"\n\n[budgets.mine]\ntokens = 5000\nper = "session"\n'
-TOOLS = ["session_status", "usage", "budget", "recent_sessions", "context"]
+TOOLS = ["session_status", "usage", "budget", "recent_sessions", "find", "context"]
 SAME = {
     "status of the newest": ("session_status", {}, ["status"]),
     "status by id": ("session_status", {"session": "s-fail"}, ["status", "s-fail"]),
@@ -43,6 +43,11 @@ SAME = {
         ["sessions", "--limit", "1", "--since", "2026-11-20..", "--source", "native,codex", "--status", "success",
          "--status", "err*", "--project", "/src/*"],
     ),
+    "find": ("find", {"words": "mend"}, ["find", "mend", "-n", "10"]),
+    "find, filtered": (
+        "find", {"words": "mend", "part": "prompts", "since": "2026-11-20..", "project": "/src/*", "limit": 1},
+        ["find", "mend", "-n", "1", "--in", "prompts", "--since", "2026-11-20..", "--project", "/src/*"],
+    ),
     "context of the newest": ("context", {}, ["context", "s-new"]),
     "context at a request": ("context", {"session": "s-failed", "request": 1}, ["context", "s-failed", "--request", "1"]),
 }  # fmt: skip
@@ -54,6 +59,8 @@ BAD = {
     "no window": ("usage", {"since": "soon"}, ["usage: 'soon' is not a time window", "24h"]),
     "no group": ("usage", {"by": ["colour"]}, ["'colour'", "provider"]),
     "no source": ("recent_sessions", {"source": ["nobody"]}, ["'nobody'", "claude-code"]),
+    "no words": ("find", {}, ["find: nothing to search for"]),
+    "no part": ("find", {"words": "a", "part": "files"}, ["find: part: ", "prompts"]),
     "no session": ("session_status", {"session": "s-none"}, ["s-none: no such file", "session"]),
     "nothing named": ("context", {"session": " "}, ["names no session"]),
     "two sessions": ("context", {"session": "s-"}, ["'s-' names 2 sessions: s-failed, s-new"]),
@@ -156,8 +163,22 @@ def test_a_tool_returns_the_document_of_its_command(home, capsys, tool, argument
     assert [name for name in printed if schema.is_valid({key: printed[key] for key in printed if key != name})] == []
 
 
+def test_a_long_text_is_cut_around_what_was_found(home):
+    """So that an answer does not fill a window; the marks still hold, and a note says so."""
+    prompt = f"{'before ' * 300}needle{' after' * 300}"
+    record(logs_of(home), "s-long", start="2026-11-21T11:30:00Z", prompt=prompt)
+    result = ask("find", {"words": "needle", "part": "prompts"})
+    [hit] = result.structured_content["hits"]
+    [[start, end]] = hit["marks"]
+    assert hit["text"][start:end] == "needle"
+    assert len(hit["text"]) == MAX_TEXT + 2
+    assert hit["text"].strip("\N{HORIZONTAL ELLIPSIS}") in prompt
+    assert len(hit["prompt"]) <= 200
+    assert "cut to 600 characters" in result.content[1].text
+
+
 def test_the_tools_describe_themselves(home):
-    """Five, which only read, with what they may be asked, each argument explained, and nothing else allowed."""
+    """Six, which only read, with what they may be asked, each argument explained, and nothing else allowed."""
     listed = talk(lambda client: client.list_tools()).tools
     assert [tool.name for tool in listed] == TOOLS == list(TOOL_SPECS)
     for tool in listed:
@@ -187,6 +208,7 @@ def test_an_empty_home_has_answers(tmp_path, monkeypatch):
 
     results = talk(talking, env=env)
     assert "no session has been recorded yet" in sentence_of(results.pop("context"))
+    assert "nothing to search for" in sentence_of(results.pop("find"))
     assert not any(result.is_error for result in results.values())
     status = results["session_status"].structured_content
     assert status["usage"]["session"] is None

@@ -18,6 +18,7 @@ SCHEMAS = {
     "usage": "sessionlog.usage/1",
     "budget": "sessionlog.budget/2",
     "recent_sessions": "sessionlog.sessions/2",
+    "find": "sessionlog.find/1",
     "context": "sessionlog.context/1",
 }
 BAD = [
@@ -57,7 +58,7 @@ def home(tmp_path, monkeypatch):
 
 
 def test_a_client_over_stdio(home, capfd):
-    """A process of its own: the tools, all five, bad calls, and its end when the client leaves."""
+    """A process of its own: the tools, all six, bad calls, and its end when the client leaves."""
     from mcp import Client, StdioServerParameters
 
     environment = {**os.environ, "SESSIONLOG_TZ": "UTC"}
@@ -67,7 +68,11 @@ def test_a_client_over_stdio(home, capfd):
         async with Client(parameters) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             bad = [await client.call_tool(tool, arguments) for tool, arguments in BAD]
-            return names, bad, {name: await client.call_tool(name, {}) for name in names}
+            return (
+                names,
+                bad,
+                {name: await client.call_tool(name, {"words": "mend"} if name == "find" else {}) for name in names},
+            )
 
     names, bad, good = asyncio.run(run())
     assert names == list(SCHEMAS)

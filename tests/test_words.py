@@ -1,8 +1,10 @@
-"""The package speaks the field's language: none of its own verbs is left in names, docstrings, comments and messages."""
+"""The project uses the field's language: none of its own verbs is left in names, docstrings, comments, messages and docs."""
 
 import re
 import tokenize
 from pathlib import Path
+
+import pytest
 
 import sessionlog
 
@@ -24,8 +26,15 @@ OLD_TABLES = PACKAGE / "ledger/migrate.py"
 """It names what the ledger's first version called its tables and columns."""
 
 
+PROJECT = PACKAGE.parent
+DOCS = (
+    *sorted((PROJECT / "docs").rglob("*.md")),
+    *(PROJECT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")),
+)
+
+
 def words_of(path):
-    """Every word of a module, whatever it stands in: names in parts, texts in words."""
+    """Every word of a module or page, whatever it stands in: names in parts, texts in words."""
     with tokenize.open(path) as file:
         for number, line in enumerate(file, start=1):
             for word in re.findall(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*", FOREIGN.sub(" ", line).replace("'s", "s")):
@@ -41,3 +50,9 @@ def test_no_word_of_our_own_is_left():
         if word in DIALECT
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_no_page_has_a_word_of_our_own(page):
+    """Programs do not speak: they report, print, name, mark or return."""
+    assert [f"{number}: {word}" for number, word in words_of(page) if word in DIALECT] == []

@@ -26,7 +26,7 @@ from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.context.findings import Finding, SessionFindings, find_in_session
-from sessionlog.engine.scanner import map_logs
+from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
 from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.quarter_hours import OF_PARTS
@@ -332,8 +332,8 @@ def _read(
     notes: list[str] = []
     prices = question.price_book()
     work = partial(read_findings, prices=prices, env=dict(env))
-    done = map_logs(work, tasks, _weight, executor=question.executor, jobs=question.jobs)
-    for number, (task, found, trouble) in enumerate(done, start=1):
+    done = map_tasks(work, tasks, _weight, executor=question.executor, jobs=question.jobs)
+    for number, (task, (found, trouble)) in enumerate(done, start=1):
         if trouble:
             notes.append(trouble)
         else:
@@ -354,17 +354,17 @@ def _weight(task: _Session) -> int:
     return task.size
 
 
-def read_findings(task: _Session, *, prices: PriceBook, env: Env) -> tuple[_Session, SessionFindings, str]:
+def read_findings(task: _Session, *, prices: PriceBook, env: Env) -> tuple[SessionFindings, str]:
     """Return a session's findings, and a sentence if its log cannot be read; this runs in a worker."""
     try:
         if files.stat_path(task.path) is not None:
-            return task, _find(Log(source=load_source(task.source), path=task.path), task, prices), ""
+            return _find(Log(source=load_source(task.source), path=task.path), task, prices), ""
         if find_entry(task.path, archive_folder(env)) is None:
-            return task, SessionFindings(), _GONE
+            return SessionFindings(), _GONE
         with open_session(task.path, None, env) as (log, _, _):
-            return task, _find(log, task, prices), ""
+            return _find(log, task, prices), ""
     except (LogNotReadable, MissingExtra, AmbiguousSession, OSError) as error:
-        return task, SessionFindings(), str(error)
+        return SessionFindings(), str(error)
 
 
 def _find(log: Log, task: _Session, prices: PriceBook) -> SessionFindings:

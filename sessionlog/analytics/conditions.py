@@ -5,7 +5,7 @@ Values never become SQL text: they are bound. Group keys come from a closed list
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import status
+from sessionlog.ledger.schema import ATTRIBUTION, status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ KEYS: Mapping[str, str] = {
     "branch": "l.branch",
     "version": "l.version",
     "agent": "l.agent",
+    **{name: f"COALESCE(NULLIF(l.{name}, ''), '-')" for name in ATTRIBUTION},
     "hour": "hour_key(r.time_ns)",
     "day": "day_key(r.time_ns)",
     "week": "week_key(r.time_ns)",
@@ -37,7 +38,10 @@ KEYS: Mapping[str, str] = {
     "harness": "s.harness",
     "machine": "machine_key(r.label_id)",
 }
-"""Group key → expression. `meta.KEY` stands for any key of a session's metadata."""
+"""Group key → expression. `meta.KEY` stands for any key of a session's metadata.
+
+A response that its log charges to no skill, plugin or MCP server is in the group `-`.
+"""
 
 FILTERS = ("provider", "model", "project", "status", "source")
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.reading import LoggedLimit, ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from sessionlog.sources.record import Limit
 
 _MINUTE_NS = 60 * SECOND
 _LAST_NS = 253_402_300_799 * SECOND  # the end of the year 9999: a log may name a later time, a calendar cannot
@@ -32,7 +30,7 @@ class RateLimit:
     """
 
     source: str
-    limit: Limit
+    limit: LoggedLimit
     now_ns: int
 
     @property

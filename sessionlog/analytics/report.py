@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 from sessionlog.analytics.columns import Column, column_aliases, counted, document
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.usage_columns import Sums
@@ -14,6 +12,7 @@ from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, ClassVar, Self
 
 _NAMED_PROBLEMS = 10

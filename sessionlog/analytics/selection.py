@@ -6,10 +6,6 @@ becomes SQL text either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
-from datetime import datetime, tzinfo
-from functools import cache
-
 from sessionlog.analytics.conditions import FILTERS, KEYS, filter_condition, within_64_bits
 from sessionlog.analytics.window import UsageWindow, present_time, utc_nanoseconds
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
@@ -20,6 +16,8 @@ from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping, Sequence
+    from datetime import datetime, tzinfo
     from typing import Any, ClassVar, Self
 
 _QUARTER_NS = 900 * 1_000_000_000
@@ -92,6 +90,8 @@ class Selection:
         book.define("lower_case", str.lower)
         project_key: Callable[[str], str] = str
         if self.merge_worktrees:
+            from functools import cache
+
             from sessionlog.analytics.worktrees import main_folder
 
             project_key = cache(main_folder)

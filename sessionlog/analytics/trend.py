@@ -17,8 +17,9 @@ _DAY_NS = 86_400 * 1_000_000_000
 _LEAST_DAYS = 2
 """The shortest window from which to project a month."""
 
-_SUMS = """SELECT SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.cost_nano),
-    SUM(r.estimate_nano), MAX(r.unknown), MIN(r.first_ns) FROM {tables} WHERE {where}"""
+_SUMS = """SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read),
+    SUM(r.cache_write), SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown), MIN(r.first_ns)
+    FROM {tables} WHERE {where}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class PeriodUsage(Sums):
 
     Attributes:
         window: The window.
+        sessions: Distinct sessions with a record in it.
         requests: LLM calls.
         input_tokens: Tokens that touched no cache.
         output_tokens: Generated tokens.
@@ -39,6 +41,7 @@ class PeriodUsage(Sums):
     """
 
     window: UsageWindow
+    sessions: int = 0
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -77,7 +80,7 @@ def usage_before(book: ReadBook, selection: Selection) -> PeriodUsage | None:
         return None
     if before is None or not _has_earlier(book, selection, before.start_ns or 0):
         return None
-    used = _used(book, selection, before)
+    used = usage_in(book, selection, before)
     return used if used.requests else None
 
 
@@ -88,7 +91,7 @@ def project_month(book: ReadBook, selection: Selection) -> Projection | None:
         return None
     month = month_of(now_ns, selection.zone)
     used, until_now = (
-        _used(book, selection, UsageWindow(start_ns=start, end_ns=max(now_ns, start + 1)))
+        usage_in(book, selection, UsageWindow(start_ns=start, end_ns=max(now_ns, start + 1)))
         for start in (window.start_ns, month.start_ns or 0)
     )
     start = window.start_ns if _has_earlier(book, selection, window.start_ns) else used.first_ns
@@ -123,14 +126,15 @@ def cuts_of(selection: Selection) -> set[int]:
     return selection.cuts() | {now_ns}
 
 
-def _used(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:
+def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:
+    """Return the usage of a selection's filters in a window."""
     where, parameters = selection.where(timed=False)
     tables, bounds = selection.parts(window)
     sql = _SUMS.format(tables=OF_PARTS.format(tables), where=where)
-    [(requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters | bounds)
+    [(sessions, requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters | bounds)
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
     return PeriodUsage(
-        window=window, requests=requests or 0, known_nano=known, estimated_nano=estimated,
+        window=window, sessions=sessions, requests=requests or 0, known_nano=known, estimated_nano=estimated,
         cost_is_partial=bool(unknown), first_ns=first_ns,
         **{name: count or 0 for name, count in zip(names, tokens, strict=True)},
     )  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 from sessionlog.errors import InvalidWindow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST = datetime.min.replace(tzinfo=UTC)
@@ -113,36 +115,41 @@ def resolve_zone(tz: str | tzinfo) -> tzinfo:
         return UTC
     if tz == "local":
         return _machine_zone()
-    from zoneinfo import ZoneInfo, available_timezones
+    zone = _iana_zone(tz)
+    if zone is None:
+        from zoneinfo import available_timezones
 
-    try:
-        return ZoneInfo(tz)
-    except (LookupError, ValueError, OSError):  # unknown; not a relative path; a folder such as Europe
         wanted = tz.lower().replace(" ", "_")
         near = [key for key in sorted(available_timezones()) if wanted in {key.lower(), key.lower().split("/")[-1]}]
         hint = f"did you mean {near[0]!r}?" if near else "give an IANA name such as Europe/Berlin, UTC, or local"
-        raise InvalidWindow(f"unknown time zone {quoted(tz)}; {hint}") from None
+        raise InvalidWindow(f"unknown time zone {quoted(tz)}; {hint}")
+    return zone
+
+
+def _iana_zone(name: str) -> tzinfo | None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):  # unknown; not a relative path; a folder such as Europe
+        return None
 
 
 def zone_name(tz: str | tzinfo) -> str:
     """The name of a zone for display: `Europe/Berlin`, `UTC`, or `local time` where it has none."""
-    from zoneinfo import ZoneInfo
-
     zone = resolve_zone(tz)
-    return str(zone) if isinstance(zone, ZoneInfo | timezone) else NAMELESS
+    return str(zone) if isinstance(zone, timezone) or hasattr(zone, "key") else NAMELESS
 
 
 def _machine_zone() -> tzinfo:
     """The machine's zone by name where the name is found and agrees with the C library, else the C library's rules."""
-    from zoneinfo import ZoneInfo
-
-    named = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime")
+    path = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime")
+    name = path.rpartition("zoneinfo/")[2]
+    zone = UTC if name in ("UTC", "Etc/UTC") else _iana_zone(name)  # importing zoneinfo takes 3 ms
     # Naive times on purpose: astimezone() converts them by the machine's own rules.
     probes = [datetime(2024, month, 15, 12) for month in (1, 4, 7, 10)]  # noqa: DTZ001
-    with contextlib.suppress(LookupError, ValueError, OSError):
-        zone = ZoneInfo(named.rpartition("zoneinfo/")[2])
-        if all(probe.replace(tzinfo=zone).utcoffset() == probe.astimezone().utcoffset() for probe in probes):
-            return zone
+    if zone and all(probe.replace(tzinfo=zone).utcoffset() == probe.astimezone().utcoffset() for probe in probes):
+        return zone
     from dateutil.tz import tzlocal
 
     return tzlocal()

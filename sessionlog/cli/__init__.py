@@ -55,12 +55,26 @@ def _run(argv: list[str]) -> int:
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"sessionlog {__version__}\n")
         return 0
+    if not argv and sys.stdout.isatty():
+        return _run_dashboard()
     code = fast_path.run(argv)
     if code is not None:
         return code
     from sessionlog.cli.app import run
 
     return run(argv)
+
+
+def _run_dashboard() -> int:
+    """Show the short overview: without arguments on a terminal; a pipe gets the help."""
+    gc.disable()  # as on the fast path
+    try:
+        from sessionlog.cli.dashboard import dashboard
+        from sessionlog.cli.output import run_command
+
+        return run_command(dashboard)
+    finally:
+        gc.enable()
 
 
 PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}

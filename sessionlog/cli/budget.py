@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from sessionlog.analytics.budgets.clock import read_clock
-from sessionlog.analytics.budgets.ledger import BudgetLedger, ledger_error_text
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, report_budgets
 from sessionlog.analytics.budgets.rules import BudgetRule, parse_each_budget
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, UNREADABLE, USAGE, Exit, fail, note, print_json, print_text
-from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
-from sessionlog.render.budget import (
-    caveat_notes,
-    confirmed_document,
-    finding,
-    no_budgets,
-    render_budgets,
-    render_confirmed,
-    render_sentences,
-)
-from sessionlog.render.stream import PLAIN_WIDTH, plain_width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sessionlog.render.line import Line
+    from sessionlog.render.report import View
 
 
 def budget(
@@ -47,11 +38,11 @@ def budget(
     rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
     report = _report(context, rules)
     if report.rows or form != "table":
-        r.print_report(report, form, context, table=render_budgets)
+        r.print_report(report, form, context, table=_table)
     if not context.settings.budgets:
-        _print_notes(no_budgets(context.settings.config_path))
+        _print_first_budget(context)
     elif form != "table":
-        _print_notes(caveat_notes(report))
+        _print_caveats(report)
     _exit_for_errors(config_errors)
 
 
@@ -75,15 +66,15 @@ def check(
     context = r.report_context(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
     rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
     if not rules and not config_errors:
-        _print_notes(no_budgets(context.settings.config_path))
+        _print_first_budget(context)
         raise Exit(USAGE)
     chosen, config_errors = _choose(rules, config_errors, names) if names else (rules, config_errors)
     report = _report(context, chosen)
     if as_json:
         print_json(report.to_dict())
     found = report.names("exceeded", "warn") if warn else report.names("exceeded")
-    _print_notes(finding(one, tz=context.zone, now=context.now) for one in report.rows if one.state.name in found)
-    _print_notes(caveat_notes(report))
+    _print_findings(report, found, context)
+    _print_caveats(report)
     _print_notes(f"{one.state.name}: {IDLE}" for one in report.rows if one.state.is_idle)
     _exit_for_errors(config_errors, FOUND if found else USAGE)
     if found:
@@ -99,6 +90,10 @@ def reset(*, ledger: str | None, as_json: bool) -> None:
 
     Example: sessionlog budget reset
     """
+    from sessionlog.analytics.budgets.clock import read_clock
+    from sessionlog.analytics.budgets.ledger import BudgetLedger
+    from sessionlog.render.budget import confirmed_document, render_confirmed
+
     context = r.report_context(None, ledger=ledger)
     path = str(context.ledger)
     book = BudgetLedger(path, r.price_book(context.settings), context.env, read_clock)
@@ -121,12 +116,17 @@ def _report(context: r.ReportContext, rules: Sequence[BudgetRule]) -> BudgetRepo
     if not rules:
         return BudgetReport()
     path = str(context.ledger)
-    prices = r.price_book(context.settings)
     with _usable(path), r.scan_progress() as progress:
         return report_budgets(
-            path, rules, prices, env=context.env, zone=context.zone, now=context.now,
-            scanner=scanner(jobs=context.jobs), progress=progress,
+            path, rules, r.own_prices(context.settings, None), env=context.env, zone=context.zone, now=context.now,
+            jobs=context.jobs, progress=progress,
         )  # fmt: skip
+
+
+def _table(report: BudgetReport, view: View) -> Iterable[Line]:
+    from sessionlog.render.budget import render_budgets
+
+    return render_budgets(report, view)
 
 
 def _choose(
@@ -147,7 +147,37 @@ def _exit_for_errors(config_errors: Mapping[str, str], code: int = USAGE) -> Non
         raise Exit(code)
 
 
+def _print_first_budget(context: r.ReportContext) -> None:
+    """Print how to set a first budget."""
+    from sessionlog.render.budget import no_budgets
+
+    _print_notes(no_budgets(context.settings.config_path))
+
+
+def _print_findings(report: BudgetReport, names: Sequence[str], context: r.ReportContext) -> None:
+    """Print the budgets with these names, which are exceeded or nearly so."""
+    from sessionlog.render.budget import finding
+
+    _print_notes(finding(one, tz=context.zone, now=context.now) for one in report.rows if one.state.name in names)
+
+
+def _print_caveats(report: BudgetReport) -> None:
+    """Print why amounts are incomplete."""
+    if report.unknown:
+        from sessionlog.render.budget import caveat_notes
+
+        _print_notes(caveat_notes(report))
+
+
 def _print_notes(sentences: Iterable[str]) -> None:
+    sentences = list(sentences)
+    if not sentences:
+        return
+    import shutil
+
+    from sessionlog.render.budget import render_sentences
+    from sessionlog.render.stream import PLAIN_WIDTH, plain_width
+
     width = plain_width(sys.stderr) or shutil.get_terminal_size().columns
     if width == PLAIN_WIDTH:  # a pipe or a file: one line each, so that grep finds whole sentences
         width = sys.maxsize
@@ -164,5 +194,9 @@ def _usable(path: str) -> Iterator[None]:
         fail(f"what is left is not known: {error}", UNREADABLE)
     except SessionLogError:
         raise
-    except (OSError, sqlite3.Error, ValueError, TypeError) as error:  # a damaged row may raise anything
+    except Exception as error:  # a damaged row may raise anything
+        from sessionlog.analytics.budgets.ledger import LEDGER_ERRORS, ledger_error_text
+
+        if not isinstance(error, LEDGER_ERRORS):
+            raise
         fail(f"what is left is not known: {path}: {ledger_error_text(error)}", UNREADABLE)

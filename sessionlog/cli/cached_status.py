@@ -81,8 +81,8 @@ def _rules(path: str) -> tuple[Any, ...] | None:
     if not os.path.exists(path):
         return ()
     from sessionlog.analytics.budgets.rules import parse_budgets
-    from sessionlog.cli.plain_toml import parse_plain_toml
     from sessionlog.files import read_small
+    from sessionlog.plain_toml import parse_plain_toml
 
     text = (read_small(path) or b"").decode()
     config = parse_plain_toml(text)

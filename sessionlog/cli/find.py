@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sessionlog.cli import reporting as r
 from sessionlog.cli.options import ERRORS_SHOWN, HITS_SHOWN, split_list
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json
-from sessionlog.engine.scanner import run_jobs, scanner
+from sessionlog.engine.scanner import PAYS, scanner
+from sessionlog.engine.workers import map_tasks, result_folder
 from sessionlog.errors import LedgerUnusable
 from sessionlog.render.find import found_document, render_found, render_mended
 from sessionlog.render.report import View
@@ -109,12 +110,15 @@ def _search(question: Question, context: r.ReportContext, wanted: Any) -> Found:
         with r.scan_progress("reading logs") as progress:
             place = Place(
                 ledger=str(context.ledger), env=context.env, prices=r.own_prices(context.settings, None),
-                tz=context.zone, now=context.now, runner=_read, scanner=scanner(), progress=progress,
+                tz=context.zone, now=context.now, runner=read_logs, scanner=scanner(), progress=progress,
             )  # fmt: skip
             return search(question, place, wanted=wanted)
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
 
 
-def _read(jobs: Sequence[Job]) -> Iterator[Extracted]:
-    return run_jobs(jobs, extract, lambda job: job.size)
+def read_logs(jobs: Sequence[Job]) -> Iterator[Extracted]:
+    """Yield what is searched in each log, in any order."""
+    with result_folder() as folder:
+        for _, extracted in map_tasks(partial(extract, folder=folder), jobs, lambda job: job.size, pays=PAYS):
+            yield extracted

@@ -97,10 +97,9 @@ class _Answer:
         self._hook = hook = parse_hook(self._agent, text.decode("utf-8", "replace"))
         if hook is None:
             return lambda: None
-        from sessionlog.cli.plain_toml import parse_plain_toml
         from sessionlog.settings import load_settings
 
-        settings = load_settings(parse_fast=parse_plain_toml)
+        settings = load_settings()
         rules = _rules(settings, ledger, is_strict=self._is_strict)
         decision = _decision(hook, rules, settings)
         if decision.denies:

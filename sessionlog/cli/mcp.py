@@ -14,8 +14,8 @@ _HINT = "waiting for an agent's messages on stdin; `sessionlog mcp --help` shows
 def mcp(*, ledger: str | None, allow_paths: bool) -> None:
     """Answer an agent's questions over MCP, on stdin and stdout, until stdin ends.
 
-    Tools: session_status, usage, budget, recent_sessions, context. All of them only read, and only logs in the folders
-    where agents write; --allow-paths lets a client name any other log.
+    Tools: session_status, usage, budget, recent_sessions, find, context. All of them only read, and only logs in the
+    folders where agents write; --allow-paths lets a client name any other log.
 
     Claude Code: claude mcp add sessionlog -- sessionlog mcp
 

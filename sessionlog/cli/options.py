@@ -134,8 +134,9 @@ USAGE = (
     PATHS, *_TIME,
     Option(
         "--by", "by", "text",
-        "Group by: source, provider, model, response_model, session, project, branch, agent, version, hour, day, week, "
-        "month, status, route, harness, machine, meta.KEY.", "KEYS", default=USAGE_BY, short="-b",
+        "Group by: source, provider, model, response_model, session, project, branch, agent, skill, plugin, mcp, "
+        "version, hour, day, week, month, status, route, harness, machine, meta.KEY.",
+        "KEYS", default=USAGE_BY, short="-b",
     ),
     Option("--heatmap", "heatmap", "flag", "The days as a calendar, a year unless a time is given."),
     *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME"), _LIMIT, _WORKTREES,

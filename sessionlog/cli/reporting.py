@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from sessionlog import files
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.render.line import Line
+    from sessionlog.render.progress import ScanBar
     from sessionlog.render.report import View
 
 
@@ -456,33 +456,37 @@ def _finds_logs(context: ReportContext) -> bool:
     return any(isinstance(item, Log) for item in listed)
 
 
-@contextmanager
-def scan_progress(what: str = "reading logs") -> Iterator[Callable[[int, int | None], None] | None]:
+def scan_progress(what: str = "reading logs") -> ScanProgress:
     """Show a bar on stderr, if that is a terminal, when a scan takes longer than half a second, until all is done.
 
-    The function that it yields takes how much is done and the total, None where that is unknown.
+    The function to call takes how much is done and the total, None where that is unknown.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from sessionlog.render.progress import ScanBar
+    return ScanProgress(what)
 
-    started = time.monotonic()
-    bar: ScanBar | None = None
 
-    def advance(done: int, total: int | None) -> None:
-        nonlocal bar
+class ScanProgress:
+    """A context manager that yields the function to call with (done, total); None where stderr is no terminal."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._started = time.monotonic()
+        self._bar: ScanBar | None = None
+
+    def __enter__(self) -> Callable[[int, int | None], None] | None:
+        return self._advance if sys.stderr.isatty() else None
+
+    def _advance(self, done: int, total: int | None) -> None:
         is_open = total is None or done < total
-        if bar is None and is_open and time.monotonic() - started > 0.5:
-            bar = ScanBar(total, what)
-        if bar is not None:
-            bar.advance(done)
-        if bar is not None and not is_open:
-            bar.close()
-            bar = None
+        if self._bar is None and is_open and time.monotonic() - self._started > 0.5:
+            from sessionlog.render.progress import ScanBar
 
-    try:
-        yield advance
-    finally:
-        if bar is not None:
-            bar.close()
+            self._bar = ScanBar(total, self._what)
+        if self._bar is not None:
+            self._bar.advance(done)
+        if not is_open:
+            self.__exit__()
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

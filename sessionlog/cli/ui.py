@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from sessionlog import files
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from sessionlog.analytics.watch.watching import Watcher
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
+    from sessionlog.render.html.session import SessionPage
+    from sessionlog.render.replay.blocks import Block
     from sessionlog.render.replay.lines import Line
 
 
@@ -107,9 +110,45 @@ class LedgerQueries:
     @contextmanager
     def conversation(self, session: SessionSummary, width: int) -> Iterator[Iterator[Sequence[Line]]]:
         """Open a session, and yield the lines of its replay block by block."""
-        from sessionlog.archive.find import open_session
-        from sessionlog.render.replay import fold_replay, lay_out
+        from sessionlog.render.replay import lay_out
         from sessionlog.render.replay.lines import View as ReplayView
+
+        context = self._context
+        with self._blocks(session) as (blocks, _):
+            yield lay_out(
+                blocks,
+                ReplayView(
+                    width=width, exact=False, zone=resolve_zone(context.zone), home=context.home,
+                    markdown=not os.environ.get("NO_COLOR"),
+                ),
+            )  # fmt: skip
+
+    def page(self, session: SessionSummary) -> str:
+        """Write a session as one HTML page into a private temporary folder; return the file."""
+        from sessionlog.cli.pages import file_name, page_view
+        from sessionlog.render.html.session import render_session
+
+        view = page_view(resolve_zone(self._context.zone), datetime.now(UTC))
+        with self._blocks(session) as (blocks, about):
+            path = os.path.join(self._page_folder, file_name(about.session))
+            files.replace_file(
+                path, (piece.encode("utf-8", "backslashreplace") for piece in render_session(blocks, view, about))
+            )
+        return path
+
+    def version(self, session: SessionSummary) -> tuple[int, ...] | None:
+        """Return a value that changes when a session's log is written to."""
+        states = [files.stat_path(path) for path in (session.path, f"{session.path}-wal")]
+        if states[0] is None:
+            return None
+        return tuple(number for state in states if state is not None for number in (state.st_size, state.st_mtime_ns))
+
+    @contextmanager
+    def _blocks(self, session: SessionSummary) -> Iterator[tuple[Iterator[Block], SessionPage]]:
+        """Open a session, and yield the blocks of its replay and its facts."""
+        from sessionlog.archive.find import open_session
+        from sessionlog.render.html.session import SessionPage
+        from sessionlog.render.replay import fold_replay
         from sessionlog.sources.find import name_of_session
         from sessionlog.transcript.fold import OWN
         from sessionlog.transcript.inherited import read_session
@@ -123,13 +162,11 @@ class LedgerQueries:
                 read_session(log, name if len(names) > 1 else None), own=log.source.id in OWN, session_id=name,
                 price=self._prices.price,
             )  # fmt: skip
-            yield lay_out(
-                blocks,
-                ReplayView(
-                    width=width, exact=False, zone=resolve_zone(context.zone), home=context.home,
-                    markdown=not os.environ.get("NO_COLOR"),
-                ),
-            )  # fmt: skip
+            yield blocks, SessionPage(session=name, agent=log.source.title)
+
+    @cached_property
+    def _page_folder(self) -> str:
+        return files.temporary_directory("sessionlog-page-")
 
     @cached_property
     def _own(self) -> PriceBook | None:

@@ -25,13 +25,12 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.book import make_tables, open_in_memory
 from sessionlog.ledger.histogram import LOWEST
-from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
+from sessionlog.ledger.parquet_schema import ADDED, EXPORTED_LABEL, SCHEMA_VERSION, TABLES
 from sessionlog.ledger.quarter_hours import TOTAL, UNKNOWN
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
-from sessionlog.ledger.schema import CALL, LABEL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
+from sessionlog.ledger.schema import CALL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
 from sessionlog.ledger.statements import write
 from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
-from sessionlog.ledger.winners_sql import SESSION as MERGED
 from sessionlog.ledger.winners_sql import (
     known_sessions,
     latest_rows,
@@ -149,7 +148,7 @@ def ask_places(
     fold: Callable[[ReadBook], _T],
     *,
     now_ns: int,
-    labels: Collection[str] = LABEL,
+    labels: Collection[str] = EXPORTED_LABEL,
     by_time: bool = True,
     by_machine: bool = True,
 ) -> _T:
@@ -159,7 +158,7 @@ def ask_places(
         paths: The places; the same machine may be in several of them.
         fold: Makes a report.
         now_ns: The present.
-        labels: The names of `schema.LABEL` that its queries need; all others are `unknown`.
+        labels: The names of `EXPORTED_LABEL` that its queries need; all others are `unknown`.
         by_time: Whether they need the time of what they sum.
         by_machine: Whether they need the machine.
 
@@ -191,7 +190,12 @@ class PlaceBook(ReadBook):
     """
 
     def __init__(
-        self, places: Sequence[Place], labels: Collection[str] = LABEL, *, by_time: bool = True, by_machine: bool = True
+        self,
+        places: Sequence[Place],
+        labels: Collection[str] = EXPORTED_LABEL,
+        *,
+        by_time: bool = True,
+        by_machine: bool = True,
     ) -> None:
         super().__init__(open_in_memory())
         make_tables(self.connection)
@@ -200,7 +204,7 @@ class PlaceBook(ReadBook):
         self._files = [file for place in places for file in place.files]
         self._machines = _titles({machine: name for place in places for machine, name in place.names.items()})
         self._machine_of: dict[int, str] = {}
-        self._names = [name for name in LABEL if name in labels]
+        self._names = [name for name in EXPORTED_LABEL if name in labels]
         self._by_time, self._by_machine = by_time, by_machine
         self._filled: set[Any] = set()
         self._price_lists: set[Any] = set()
@@ -287,7 +291,7 @@ class PlaceBook(ReadBook):
             self._read_table(table)
         self._run("revised", "SELECT DISTINCT record FROM usage WHERE revision > 1 OR deleted")
         self._run("contested", _CONTESTED)
-        self._run("latest_sessions", latest_rows("exported_sessions", (*MERGED, "machine_id", "record")))
+        self._run("latest_sessions", latest_rows("exported_sessions", tuple(TABLES["sessions"])))
         self._run("copies", latest_rows(f"({_COPIES})", tuple(TABLES["usage"])))
         self._run("known", known_sessions("latest_sessions"))
         self._run("chosen", winning_responses("copies", "known"))
@@ -346,9 +350,9 @@ class PlaceBook(ReadBook):
         self._insert(insert("calls", CALL), _CALLS.format(name=number))
 
     def _fill_labels(self, table: str) -> None:
-        shown = (name if name in self._names else f"'{UNKNOWN_NAME}'" for name in LABEL)
+        shown = (name if name in self._names else f"'{UNKNOWN_NAME}'" for name in EXPORTED_LABEL)
         self._insert(
-            insert("labels", ("id", *LABEL)),
+            insert("labels", ("id", *EXPORTED_LABEL)),
             f"SELECT DISTINCT {self._label}, {', '.join(shown)} FROM {table}",  # noqa: S608 - names of the schema, numbers, and quoted paths
         )
         machine = ", machine_id" if self._by_machine else ""
@@ -389,11 +393,16 @@ class PlaceBook(ReadBook):
             return
         paths = ", ".join(_quoted(file.path) for file in listed)
         of_version = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        quoted = ", ".join(map(_quoted, columns))
+        added = ADDED.get(table, frozenset())
+        quoted = ", ".join(map(_quoted, columns.keys() - added))
         [(known,)] = self._all(f"SELECT count(*) FROM parquet_schema([{paths}]) WHERE name IN ({quoted})")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        if len(of_version) < len(listed) or known < len(listed) * len(columns):
+        if len(of_version) < len(listed) or known < len(listed) * len(columns.keys() - added):
             raise duckdb.InvalidInputException("a file without our schema")
         read = f"read_parquet([{paths}], hive_partitioning = false)"
+        if added:
+            nulls = ", ".join(f"NULL::{columns[name]} AS {name}" for name in columns if name in added)
+            files_with_null = f"read_parquet([{paths}], hive_partitioning = false, union_by_name = true)"
+            read = f"(SELECT {nulls} WHERE false UNION ALL BY NAME SELECT * FROM {files_with_null})"  # noqa: S608 - names of the schema, and quoted paths
         self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {read}")  # noqa: S608 - as above
 
     def _problem_of(self, file: PlaceFile) -> Problem | None:
@@ -409,6 +418,8 @@ class PlaceBook(ReadBook):
                 return Problem(path=file.shown, kind=kind, detail=detail)
             read = f"read_parquet({path}, hive_partitioning = false)"
             kinds = dict(row[:2] for row in self._all(f"DESCRIBE SELECT * FROM {read}"))  # noqa: S608 - as above
+            added = ADDED.get(file.table, frozenset())
+            columns = {name: kind for name, kind in columns.items() if name in kinds or name not in added}
             odd = [name for name, kind in columns.items() if kinds.get(name) != kind]
             if odd:
                 return Problem(path=file.shown, kind="unknown_format", detail=f"its column {odd[0]} is not as exported")

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.engine.portable import Scan, SessionSpan, encode_tasks, parse_names, read_header, scans_of
-from sessionlog.engine.scanner import divide
+from sessionlog.engine.shares import divide
 from sessionlog.engine.spark_session import failures_explained, open_session, parallelism, progress_of_tasks
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
@@ -135,7 +135,7 @@ class SparkJob:
         total = sum(job.size for job in jobs.values())
         self._partitions = max(cores, total // _SHUFFLED)
         ranks = {job.number: rank for rank, job in jobs.items()}
-        batches = divide(list(jobs.values()), max(_LEAST, min(_MOST, total // (cores * _TASKS))))
+        batches = divide(list(jobs.values()), max(_LEAST, min(_MOST, total // (cores * _TASKS))), lambda job: job.size)
         return [encode_tasks((ranks[job.number], job) for job in batch) for batch in reversed(batches)]
 
     def _scan_here(self, ranks: Iterable[int], sources: Mapping[str, Source], prices: PriceBook) -> list[Scan]:

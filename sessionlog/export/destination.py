@@ -10,10 +10,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from sessionlog import files
 from sessionlog.errors import MissingExtra, NotExported, SessionLogError
+from sessionlog.files.remote_errors import clean
+from sessionlog.files.urls import address_of, is_url, secrets_of, without_password
 
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss"})
 """Protocols of stores without folders, of which only buckets would have to be made."""
@@ -64,7 +65,7 @@ def open_destination(place: str) -> Destination:
         MissingExtra: A URL needs the extra `remote`, or the package of its protocol.
         NotExported: The URL has an unknown protocol.
     """
-    return RemoteFolder(place) if "://" in place else LocalFolder(place)
+    return RemoteFolder(place) if is_url(place) else LocalFolder(place)
 
 
 class LocalFolder:
@@ -109,7 +110,8 @@ class RemoteFolder:
             from fsspec.core import url_to_fs
         except ImportError as error:
             raise MissingExtra("export to a URL needs: pip install 'sessionlog[remote]'") from error
-        self.place = _without_password(url)
+        self.place = without_password(url)
+        self._secrets = [secret.lower() for secret in secrets_of(url)]  # as `reason_of` returns them
         with self._named():
             self._system, self._root = _file_system(url_to_fs, url)
 
@@ -150,7 +152,7 @@ class RemoteFolder:
         except SessionLogError:
             raise
         except Exception as error:  # each file system has errors of its own, which share no base class
-            raise NotExported(f"{self.place}: {files.reason_of(error)}") from error
+            raise NotExported(f"{self.place}: {clean(files.reason_of(error), self._secrets)}") from error
 
 
 def _protocols(system: Any) -> tuple[str, ...]:
@@ -160,14 +162,9 @@ def _protocols(system: Any) -> tuple[str, ...]:
 
 def _file_system(url_to_fs: Any, url: str) -> tuple[Any, str]:
     """Return fsspec's file system of a URL, and the path in it."""
+    address, options = address_of(url)
     try:
-        system, root = url_to_fs(url)
+        system, root = url_to_fs(address, **options)
     except ImportError as error:  # the text names the package, such as s3fs
-        raise MissingExtra(f"{_without_password(url)}: {error}") from error
+        raise MissingExtra(f"{without_password(url)}: {error}") from error
     return system, root
-
-
-def _without_password(url: str) -> str:
-    """Return a URL without its user and password, and without parameters, which may be keys."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,20 +1,12 @@
 """What a destination has of this machine's events: a hash for each event of each log, in a small database.
 
-The database only spares writing what is there: without it all events are written again, with a higher revision. One
-export at a time has it, and nothing is kept before `commit`.
+The database only spares writing what is there: without it all events are written again, with a higher revision.
+Nothing is kept before `commit`.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
-
-from sessionlog import files
-from sessionlog.errors import NotExported
+from sessionlog.export.state_database import StateDatabase
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS manifests (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
@@ -30,7 +22,7 @@ Session = tuple[int, str]
 """The key of a log, and the id of one of its sessions."""
 
 
-class EventState:
+class EventState(StateDatabase):
     """The state of one destination.
 
     Args:
@@ -40,19 +32,10 @@ class EventState:
         NotExported: It cannot be opened, or another export has it.
     """
 
+    REMEDY = "without the file all events are written again"
+
     def __init__(self, path: str) -> None:
-        self._path = path
-        with self._named():
-            files.make_directories(os.path.dirname(path))
-            files.make_private(path)
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
-            try:
-                self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-                self._connection.executescript(_TABLES)
-                self._connection.execute("BEGIN EXCLUSIVE")
-            except BaseException:
-                self._connection.close()
-                raise
+        super().__init__(path, _TABLES)
 
     def begin(self, manifests: set[str]) -> None:
         """Forget everything if the destination lacks a manifest that was written: it has been emptied or replaced."""
@@ -92,23 +75,3 @@ class EventState:
             if manifest:
                 self._connection.execute("INSERT OR IGNORE INTO manifests VALUES (?)", (manifest,))
             self._connection.execute("COMMIT")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._connection.close()
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise NotExported("another export to the same place is running; try again when it has ended") from error
-            raise NotExported(f"{self._path}: {error}") from error
-        except (OSError, sqlite3.Error) as error:
-            reason = f"{self._path}: {files.reason_of(error)}"
-            raise NotExported(f"{reason}; without the file all events are written again") from error

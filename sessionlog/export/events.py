@@ -26,7 +26,7 @@ from sessionlog.engine.shares import map_shares
 from sessionlog.errors import MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.event_state import WIDTH, EventState, Session
-from sessionlog.export.position import position_path
+from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, hash_name
 from sessionlog.ledger.scanning import source_of
@@ -101,7 +101,7 @@ def export_events(
     from sessionlog.export.event_parquet import Error, EventTable
 
     target = open_destination(destination)
-    path = position_path(state_home(selection.env), f"events {has_texts} {machine} {target.place}")
+    path = state_path(state_home(selection.env), f"events {has_texts} {machine} {target.place}")
     try:
         with EventState(path) as state, EventTable(machine) as table:
             run = _Run(target, machine, state, table, has_texts=has_texts, is_dry=dry_run)

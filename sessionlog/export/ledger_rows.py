@@ -24,9 +24,11 @@ from sessionlog.export.project_names import ProjectNames
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.schema import ELSEWHERE, LABEL
+from sessionlog.ledger.parquet_schema import EXPORTED_LABEL
+from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
+from sessionlog.ledger.writer import own_family
 
 _DAY_NS = 86_400 * 1_000_000_000
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -70,11 +72,17 @@ SELECT {{is_selected}}, r.session_id, r.name_id, r.superseded_by, r.counts, r.fi
 FROM {{logs}} calls r {{on}} JOIN all_sessions s ON s.id = r.session_id JOIN files f ON f.id = r.file_id
 WHERE f.missing <> {ELSEWHERE} AND r.session_id {{chosen}}
 """  # noqa: S608 - names of the schema
-_SESSIONS = """
-SELECT {is_selected}, id, parent, end_status, project, harness, start_ns, last_ns, duration_ms, turns, counted <> 0,
-    absorbed <> 0
-FROM all_sessions s WHERE NOT elsewhere AND id {chosen}
-"""
+_SESSIONS = f"""
+SELECT {{is_selected}}, s.id, s.parent, s.end_status, s.project, s.harness, s.start_ns, s.last_ns, s.duration_ms,
+    s.turns, s.counted <> 0, s.absorbed <> 0, s.part <> 0, main.start_ns, main.last_ns
+FROM all_sessions s LEFT JOIN (
+    SELECT t.session_id, MIN(t.facts ->> '$.start_ns') AS start_ns, MAX(t.facts ->> '$.last_ns') AS last_ns
+    FROM log_sessions t LEFT JOIN files f ON f.id = t.file_id
+    WHERE NOT t.facts ->> '$.part' AND COALESCE(f.missing, 0) <> {ELSEWHERE} AND t.session_id {{chosen}}
+    GROUP BY t.session_id
+) AS main ON main.session_id = s.id WHERE NOT s.elsewhere AND s.id {{chosen}}
+"""  # noqa: S608 - names of the schema
+"""Sessions with the times of their main logs, which decide on the end of a session that is on several machines."""
 _LOGS_OF = "(SELECT DISTINCT file_id FROM log_sessions WHERE session_id {}) t CROSS JOIN"
 
 
@@ -176,7 +184,7 @@ class LedgerRows:
                 selected, session_id, label_id, superseded_by, estimate, saved, *values = row[:20]
                 counts, is_replaced, n, file_id, family, key = row[20:]
                 log = logs.of(file_id)
-                if key is None:
+                if key is None or key == own_family(file_id, n):
                     family = key = hash_with(log.unkeyed, str(n))
                 if kind != "row":
                     family = key = hash_with(_ANYWHERE, f"{kind}\0{key}")
@@ -244,9 +252,9 @@ class LedgerRows:
         return source, session, hash_with(_ANYWHERE, whole)
 
     def _label(self, number: int) -> tuple[str, ...]:
-        sql = f"SELECT {', '.join(LABEL)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
+        sql = f"SELECT {', '.join(EXPORTED_LABEL)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
         found = self._book.connection.execute(sql, (number,)).fetchone()
-        label = dict(zip(LABEL, found, strict=True))
+        label = dict(zip(EXPORTED_LABEL, found, strict=True))
         label["branch"] = self._projects.branch(label["branch"], label["project"])
         label["project"] = self._projects.project(label["project"])
         return tuple(label.values())

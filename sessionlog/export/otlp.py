@@ -18,7 +18,8 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
 from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem
 from sessionlog.export.items import PAGE, Item, Request, count_items, read_calls, read_requests, read_sessions
-from sessionlog.export.position import NOTHING, New, Position, Rejected, position_path
+from sessionlog.export.position import NOTHING, New, Position, Rejected
+from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.places import state_home
@@ -140,7 +141,7 @@ def export_otlp(
     calls = question.selection(CallSelection) if has_calls else None
     state = state_home(os.environ if question.env is None else question.env)
     with ExitStack() as stack:
-        position = stack.enter_context(Position(position_path(state, shown(base_url(endpoint)))))
+        position = stack.enter_context(Position(state_path(state, shown(base_url(endpoint)))))
         collector = stack.enter_context(Collector(endpoint, headers or {}))
 
         def send(book: ReadBook) -> Exported:

@@ -29,9 +29,9 @@ from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExp
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.ledger_rows import AddNames, LedgerRows
 from sessionlog.export.manifests import Manifest, Manifests
-from sessionlog.export.position import position_path
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.export.revisions import Revisions
+from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, digest_of
 from sessionlog.ledger.ask import load_book, refresh
@@ -161,7 +161,7 @@ def export_parquet(
             if machine_name is None and not redact_projects:
                 machine_name = platform.node() or None
             machine = machine_id(secret)
-            revisions = stack.enter_context(Revisions(position_path(state_home(env), f"{machine} {target.place}")))
+            revisions = stack.enter_context(Revisions(state_path(state_home(env), f"{machine} {target.place}")))
             projects = ProjectNames(home=user_home(env), key=key)
             export = _Export(book, target, revisions, question, projects, secret)
             return export.run(machine_name, compact=compact, is_dry=dry_run, sent=sent)

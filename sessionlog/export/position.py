@@ -2,33 +2,27 @@
 
 An item is marked only after the collector has confirmed it: after a kill it is sent again, with the same id. An item
 that has changed since (an answer that was still being written) is new again, and its earlier counts are known, so that
-counters grow by the difference. Each signal has its own position. The file is named for a hash of the endpoint without
-its password, so that a new one does not send everything again. One export at a time has it: two would add to the
-collector's counters twice.
+counters grow by the difference. Each signal has its own position. The endpoint is known without its password, so that a
+new one does not send everything again. One export at a time runs: two would add to the collector's counters twice.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterable, Sequence
 
-from sessionlog import files
-from sessionlog.errors import NotExported
 from sessionlog.export.items import PAGE, Item, State
+from sessionlog.export.state_database import StateDatabase
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.hashes import blake2b
 
 New = tuple[Item, State | None]
 """An item to send, and the state in which it was sent before; None if it was not."""
 
-_TABLE = """CREATE TABLE IF NOT EXISTS {signal} (
+_TABLE = """
+CREATE TABLE IF NOT EXISTS {signal} (
     id INTEGER PRIMARY KEY, time_ns INTEGER, length_ns INTEGER, outcome INTEGER,
     input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, reasoning INTEGER
-) STRICT"""
+) STRICT;
+"""
 SIGNALS = ("traces", "metrics", "events")
 """What is sent and confirmed on its own; each has a table."""
 
@@ -51,7 +45,7 @@ class Rejected:
 NOTHING = Rejected()
 
 
-class Position:
+class Position(StateDatabase):
     """What one endpoint has confirmed.
 
     Args:
@@ -61,25 +55,12 @@ class Position:
         NotExported: It cannot be opened, or another export has it.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        with self._named():
-            files.make_directories(os.path.dirname(path))
-            files.make_private(path)
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_SECONDS)
-            try:
-                self._take()
-            except BaseException:
-                self._connection.close()
-                raise
+    PLACE = "this endpoint"
+    REMEDY = "without the file all is sent again"
 
-    def _take(self) -> None:
-        """Take the database for this export alone, until it is closed, and create its tables."""
-        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        self._connection.execute("BEGIN EXCLUSIVE")
-        for signal in SIGNALS:
-            self._connection.execute(_TABLE.format(signal=signal))
-        self._connection.execute("COMMIT")
+    def __init__(self, path: str) -> None:
+        tables = "".join(_TABLE.format(signal=signal) for signal in SIGNALS)
+        super().__init__(path, f"{tables} COMMIT", wait_seconds=_WAIT_SECONDS)
 
     def select(self, signal: str, items: Sequence[Item]) -> list[New]:
         """Return the items that are new to a signal, or have changed since they were sent.
@@ -109,30 +90,6 @@ class Position:
                 [(_signed(item.id), *item.state) for item in items],
             )
             self._connection.execute("COMMIT")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._connection.close()
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, sqlite3.Error) as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                raise NotExported(f"another export to this endpoint is running; it has {self._path}") from error
-            reason = f"{self._path}: {files.reason_of(error)}"
-            raise NotExported(f"what was exported before is unknown: {reason}; without the file all is sent") from error
-
-
-def position_path(folder: str, endpoint: str) -> str:
-    """Return the path of an endpoint's database in the folder for state."""
-    name = blake2b(endpoint.encode(), digest_size=8).hexdigest()
-    return os.path.join(folder, "sessionlog", "export", f"{name}.sqlite")
 
 
 def _signed(number: int) -> int:

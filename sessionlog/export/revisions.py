@@ -5,24 +5,19 @@ that was killed has left no manifest, or one that the database does not know, wh
 are gone that the database knows, the destination was emptied or another one took its place: then all of it is read
 again. The database also has the watermark: what of the ledger the last export has seen.
 
-Everything happens in one transaction, so that two exports of one machine cannot run at the same time.
+Everything happens in one transaction, and nothing is kept before `commit`.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import orjson
 
-from sessionlog import files
-from sessionlog.errors import NotExported
 from sessionlog.export.ledger_rows import LedgerRow
 from sessionlog.export.manifests import File, Manifest
+from sessionlog.export.state_database import StateDatabase
 from sessionlog.ledger.parquet_schema import TABLES
 
 PAGE = 1000
@@ -45,7 +40,6 @@ _ADD = f"""INSERT INTO rows_of_{{table}} VALUES ({", ".join("?" * 10)}) ON CONFL
     (revision, deleted, month, state, standing, estimate, saved, price_list, session) = (excluded.revision,
     excluded.deleted, excluded.month, excluded.state, excluded.standing, excluded.estimate, excluded.saved,
     excluded.price_list, excluded.session) WHERE excluded.revision > revision"""  # noqa: S608 - our tables
-_WAIT_SECONDS = 1.0
 _CACHE_KB = 16_384
 
 
@@ -81,7 +75,7 @@ class Written(NamedTuple):
         return Written(self.id, self.revision + 1, True, self.month, 0, 0)
 
 
-class Revisions:
+class Revisions(StateDatabase):
     """What one destination has of one machine.
 
     Args:
@@ -92,14 +86,7 @@ class Revisions:
     """
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        with self._named():
-            files.make_directories(os.path.dirname(path))
-            files.make_private(path)
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=_WAIT_SECONDS)
-            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
-            self._connection.executescript(_TABLES)
-            self._connection.execute("BEGIN IMMEDIATE")
+        super().__init__(path, f"PRAGMA cache_size = -{_CACHE_KB}; {_TABLES}")
 
     @property
     def manifest(self) -> Manifest:
@@ -225,27 +212,6 @@ class Revisions:
 
     def _insert(self, statement: str, table: str, rows: Sequence[Written]) -> None:
         self._connection.executemany(f"{statement}{table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._connection.close()
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise NotExported("another export to the same place is running; try again when it has ended") from error
-            raise NotExported(f"{self._path}: {error}") from error
-        except (OSError, sqlite3.Error) as error:
-            raise NotExported(
-                f"{self._path}: {files.reason_of(error)}; without the file all is compared again"
-            ) from error
 
 
 def _revised(row: LedgerRow, before: Written | None, price_list: str) -> Written | None:

@@ -13,18 +13,18 @@ import os
 import stat
 import time
 from _weakref import ref
-from collections.abc import Iterable
-from contextlib import contextmanager, suppress
 
 from sessionlog.files.urls import VERSIONED as VERSIONED
 from sessionlog.files.urls import is_url as is_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, BinaryIO
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, BinaryIO, TypeVar
 
     from sessionlog.files.remote import Folder
+
+    _T = TypeVar("_T")
 
 fcntl: Any
 try:
@@ -67,10 +67,12 @@ def make_directories(path: str) -> list[str]:
         return []
     parent = os.path.dirname(path)
     changed = make_directories(parent) if parent != path else []
-    with suppress(FileExistsError):
+    try:
         os.mkdir(path, 0o700)
         if os.stat(path).st_mode & 0o700 != 0o700:
             os.chmod(path, 0o700)
+    except FileExistsError:
+        pass
     return [*changed, parent]
 
 
@@ -299,9 +301,9 @@ class AppendFile:
         self._shared = None
 
     def __del__(self) -> None:
-        try:  # noqa: SIM105 - see below
+        try:
             self.close()
-        except Exception:  # noqa: BLE001, S110 - at exit even `suppress` may be gone; the system closes then
+        except Exception:  # noqa: BLE001, S110 - at exit the modules it needs may be gone; the system closes then
             pass
 
 
@@ -387,9 +389,11 @@ def _finish(fd: int, line: bytes, written: int, size: int, *, alone: bool) -> No
                 raise OSError(errno.ENOSPC, "no more bytes written")  # noqa: TRY301 - the piece must be truncated
             written += more
     except BaseException:
-        with suppress(OSError):
+        try:
             if alone and os.fstat(fd).st_size == size + written:
                 os.ftruncate(fd, size)
+        except OSError:
+            pass
         raise
 
 
@@ -428,8 +432,10 @@ def work_folder(path: str) -> str:
 
 def make_private(path: str) -> None:
     """Make an empty 0600 file, unless there is one."""
-    with suppress(FileExistsError):
+    try:
         close(os.open(path, open_flags(os.O_WRONLY | os.O_CREAT | os.O_EXCL, "O_CLOEXEC"), 0o600))
+    except FileExistsError:
+        pass
 
 
 def duplicate(fd: int) -> int:
@@ -439,8 +445,10 @@ def duplicate(fd: int) -> int:
 
 def close(fd: int) -> None:
     """Close a descriptor and ignore errors."""
-    with suppress(Exception):
+    try:
         os.close(fd)
+    except Exception:  # noqa: BLE001, S110 - it is closed, or the system closes it
+        pass
 
 
 def read_tail(fd: int, size: int, count: int) -> bytes:
@@ -500,8 +508,10 @@ def _write_temporary(path: str, pieces: Iterable[bytes], like: os.stat_result | 
 
 def remove_file(path: str) -> None:
     """Remove a file if that can be done."""
-    with suppress(OSError):
+    try:
         os.unlink(path)
+    except OSError:
+        pass
 
 
 def append_private(path: str, pieces: Iterable[bytes]) -> None:
@@ -567,9 +577,10 @@ def stat_path(path: str) -> os.stat_result | None:
         from sessionlog.files import remote
 
         return remote.stat(path)
-    with suppress(OSError, ValueError):
+    try:
         return os.stat(path)
-    return None
+    except (OSError, ValueError):
+        return None
 
 
 def identity_of(path: str) -> tuple[int, int] | None:
@@ -597,9 +608,10 @@ def exists(path: str) -> bool:
 
 def list_names(folder: str) -> list[str]:
     """Return the names in a folder, none if it cannot be read."""
-    with suppress(OSError):
+    try:
         return [entry.name for entry in scan_folder(folder)] if is_url(folder) else os.listdir(folder)
-    return []
+    except OSError:
+        return []
 
 
 def scan_folder(folder: str) -> Iterable[os.DirEntry[str] | Folder]:
@@ -693,21 +705,17 @@ class _LogReader(io.FileIO):
     """A file that raises `LogNotReadable` with its path: one unreadable log must not fail the whole command."""
 
     def readinto(self, buffer: Any, /) -> int:
-        with self._named():
-            return super().readinto(buffer)
+        return self._named(super().readinto, buffer)
 
     def read(self, size: int | None = -1, /) -> bytes:
-        with self._named():
-            return super().read(size)
+        return self._named(super().read, size)
 
     def readall(self) -> bytes:
-        with self._named():
-            return super().readall()
+        return self._named(super().readall)
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _named(self, read: Callable[..., _T], *arguments: Any) -> _T:
         try:
-            yield
+            return read(*arguments)
         except OSError as error:
             from sessionlog.errors import LogNotReadable
 

@@ -20,7 +20,16 @@ from weakref import ref
 from sessionlog.errors import LogNotReadable, MissingExtra, SessionLogError
 from sessionlog.files.remote_errors import Retries, clean, describe
 from sessionlog.files.remote_reader import Content, Entry, RemoteFile
-from sessionlog.files.urls import TIMED, VERSIONED, is_url, secrets_of, server_of, split_url, without_password
+from sessionlog.files.urls import (
+    TIMED,
+    VERSIONED,
+    address_of,
+    is_url,
+    secrets_of,
+    server_of,
+    split_url,
+    without_password,
+)
 
 THREADS = 8
 """Requests that wait for a store at once."""
@@ -403,7 +412,7 @@ def _connect(url: str) -> tuple[Any, str]:
         needed = f"pip install 'sessionlog[remote]' {package}".rstrip()
         raise MissingExtra(f"reading {shown} needs: {needed}") from error
     try:
-        address, options = _address(url)
+        address, options = address_of(url)
         system, root = url_to_fs(address, **options)
     except ImportError as error:
         needed = f"pip install {package}" if package else str(error)
@@ -411,15 +420,6 @@ def _connect(url: str) -> tuple[Any, str]:
     except Exception as error:
         raise LogNotReadable(f"{shown}: {clean(describe(error), secrets_of(url))}") from error
     return system, str(root)
-
-
-def _address(url: str) -> tuple[str, dict[str, str]]:
-    """Return a URL as fsspec expects it, and the options that it does not read from a URL."""
-    scheme, user, _ = split_url(url)
-    if scheme not in {"s3", "s3a"} or ":" not in user:
-        return url, {}
-    key, _, secret = user.partition(":")
-    return without_password(url), {"key": key, "secret": secret}
 
 
 def _entry(info: Any, *, is_alone: bool = False) -> Entry | None:

@@ -31,6 +31,15 @@ def split_url(url: str) -> tuple[str, str, str]:
     return scheme, user, rest[len(user) + len(at) :]
 
 
+def address_of(url: str) -> tuple[str, dict[str, str]]:
+    """Return a URL as fsspec expects it, and the options that it does not read from a URL."""
+    scheme, user, _ = split_url(url)
+    if scheme not in _BUCKETS or ":" not in user:
+        return url, {}
+    key, _, secret = user.partition(":")
+    return without_password(url), {"key": key, "secret": secret}
+
+
 def server_of(url: str) -> str:
     """Return the part of a URL that names its bucket or server."""
     scheme, _, rest = url.partition("://")

@@ -21,7 +21,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import CALL, LABEL, RESPONSE
+from sessionlog.ledger.schema import ATTRIBUTION, CALL, LABEL, RESPONSE
 from sessionlog.sources.record import CopyRank
 
 _AT = {name: index for index, name in enumerate(RESPONSE)}
@@ -40,7 +40,10 @@ _COUNTS = tuple(
 _OF_PLACE = ("project", "branch", "version", "agent")
 _names_of_place = itemgetter(*map(LABEL.index, _OF_PLACE))
 _names_of_counts = itemgetter(
-    *map(LABEL.index, ("quality", "granularity", "provider", "model", "response_model", "speed", "service_tier"))
+    *map(
+        LABEL.index,
+        ("quality", "granularity", "provider", "model", "response_model", "speed", "service_tier", *ATTRIBUTION),
+    )
 )
 
 _CALL = {name: index for index, name in enumerate(CALL)}

@@ -6,6 +6,8 @@ A label is (provider, model, model that answered, …): the names that many resp
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.schema import LABEL
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     Label = tuple[Any, ...]
+
+
+_names_of_price = itemgetter(*map(LABEL.index, ("provider", "model", "response_model", "speed", "service_tier")))
 
 
 class PricedLabels:
@@ -90,7 +95,7 @@ class PricedLabels:
         return None, None
 
     def _look_up(self, label: int, day: int) -> list[Spans]:
-        provider, model, response_model, *_, speed, tier = self._labels[label]
+        provider, model, response_model, speed, tier = _names_of_price(self._labels[label])
         models = [response_model] if response_model != UNKNOWN else []
         models += [model] if model != response_model else []
         return [

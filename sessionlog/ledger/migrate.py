@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import CHANGES, RESUMES, VERSION, VIEWS, WIRE
+from sessionlog.ledger.schema import ATTRIBUTION, CHANGES, RESUMES, VERSION, VIEWS, WIRE
 from sessionlog.ledger.trust import is_older, version_of
 
 TYPE_CHECKING = False
@@ -53,6 +53,11 @@ _FROM_4 = (
     *VIEWS,
 )
 _FROM_5 = (CHANGES,)
+_FROM_6 = (
+    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ATTRIBUTION),
+    "UPDATE files SET checksum = ''",  # these columns are part of it
+    "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
+)
 
 
 def migrate(connection: sqlite3.Connection) -> bool:
@@ -62,7 +67,8 @@ def migrate(connection: sqlite3.Connection) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # another process may have migrated it meanwhile
-        for older_than, statements in ((2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5)):
+        steps = (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6)
+        for older_than, statements in steps:
             for statement in statements if version < older_than else ():
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sessionlog.ledger.schema import LABEL
+from sessionlog.ledger.schema import ATTRIBUTION, LABEL
 
 SCHEMA_VERSION = 1
 """Stands in each file's metadata as `sessionlog_schema`, and in the manifest."""
@@ -18,7 +18,10 @@ _REVISION = {
     "machine_id": "VARCHAR", "record": "BIGINT", "revision": "INTEGER", "deleted": "BOOLEAN", "state": "BIGINT",
 }  # fmt: skip
 _SESSION = {"source": "VARCHAR", "session": "VARCHAR", "session_key": "BIGINT"}
-_LABEL = dict.fromkeys(LABEL, "VARCHAR")
+EXPORTED_LABEL = tuple(name for name in LABEL if name not in ATTRIBUTION)
+"""The names of a label that leave the machine; readers want every column in each file, so there are no new ones."""
+
+_LABEL = dict.fromkeys(EXPORTED_LABEL, "VARCHAR")
 
 USAGE: Mapping[str, str] = {
     **_REVISION, "counts": "BOOLEAN", "replaced": "BOOLEAN", **_SESSION,
@@ -34,7 +37,7 @@ USAGE: Mapping[str, str] = {
 SESSIONS: Mapping[str, str] = {
     **_REVISION, **_SESSION, "parent": "VARCHAR", "start_ns": "BIGINT", "last_ns": "BIGINT", "status": "VARCHAR",
     "project": "VARCHAR", "harness": "VARCHAR", "duration_ms": "BIGINT", "turns": "BIGINT", "counted": "BOOLEAN",
-    "absorbed": "BOOLEAN",
+    "absorbed": "BOOLEAN", "part": "BOOLEAN", "main_start_ns": "BIGINT", "main_last_ns": "BIGINT",
 }  # fmt: skip
 """One row for each session."""
 
@@ -48,9 +51,12 @@ TOOLS: Mapping[str, str] = {
 TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS, "tools": TOOLS}
 """Table → column → type."""
 
+ADDED: Mapping[str, frozenset[str]] = {"sessions": frozenset({"part", "main_start_ns", "main_last_ns"})}
+"""Table → columns that the first files of this version do not have, for which they have null."""
+
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "usage": {
-        "session": ("source", "session", "session_key"), "label": LABEL, "superseding": ("superseded_by",),
+        "session": ("source", "session", "session_key"), "label": EXPORTED_LABEL, "superseding": ("superseded_by",),
         "prices": ("price_list",),
     },
     "sessions": {"session": ("source", "session", "session_key"), "facts": ("parent", "status", "project", "harness")},

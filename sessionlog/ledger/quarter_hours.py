@@ -46,12 +46,12 @@ _OF_SESSIONS = """(SELECT DISTINCT file_id, session_id FROM log_sessions
           WHERE session_id IN (SELECT id FROM temp.summed)) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id WHERE r.counts"""
 
-_EDGES = f"""SELECT {_SUMS.format(time="r.time_ns")}
-    FROM (SELECT DISTINCT t.file_id, t.session_id
-          FROM quarter_hours c JOIN log_sessions t ON t.session_id = c.session_id
-          WHERE c.time_ns IN (:first_quarter, :last_quarter)) t
-    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
-    WHERE r.counts AND ({{edges}}) GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
+_EDGES = f"""SELECT {_SUMS.format(time="r.time_ns")} FROM responses r
+    WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
+        WHERE c.time_ns IN (:first_quarter, :last_quarter))
+    AND r.counts AND ({{edges}}) GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
+"""Records of the quarter hours that a window cuts. Only logs with a session in them are read: without `CROSS JOIN`
+SQLite may read all records."""
 
 
 OF_PARTS = "{} r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"

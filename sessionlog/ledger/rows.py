@@ -192,7 +192,7 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
     for r in records:
         label = labels.number((
             r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
-            r.granularity, r.quality, r.speed, r.service_tier,
+            r.granularity, r.quality, r.speed, r.service_tier, r.skill, r.plugin, r.mcp,
         ))  # fmt: skip
         family = key = None
         if r.key:

@@ -20,7 +20,7 @@ letter per request: the letter's code minus `LETTER` is the bucket of its latenc
 
 from __future__ import annotations
 
-VERSION = 6
+VERSION = 7
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -153,7 +153,10 @@ CREATE TABLE labels (
     granularity TEXT NOT NULL,
     quality TEXT NOT NULL,
     speed TEXT NOT NULL,
-    service_tier TEXT NOT NULL
+    service_tier TEXT NOT NULL,
+    skill TEXT NOT NULL DEFAULT '',
+    plugin TEXT NOT NULL DEFAULT '',
+    mcp TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 CREATE TABLE responses (
@@ -283,9 +286,12 @@ SESSION = (
     "harness", "route", "duration_ms", "prompt", "error", "metadata", "turns", "last_turn_ns", "counted",
     "archived", "elsewhere", "on_wire_of", "absorbed",
 )  # fmt: skip
+ATTRIBUTION = ("skill", "plugin", "mcp")
+"""What a log charges a response to; "" for none."""
+
 LABEL = (
     "provider", "model", "response_model", "project", "branch", "version", "agent", "granularity", "quality", "speed",
-    "service_tier",
+    "service_tier", *ATTRIBUTION,
 )  # fmt: skip
 NAME = ("tool", "server", "agent", "project")
 RESPONSE = (

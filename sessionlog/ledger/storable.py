@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Mapping
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 _SATURATED = 2**63 - 1
@@ -54,8 +53,10 @@ def rows_of(
     try:
         rows = connection.execute(sql, parameters or {})
         return rows.fetchall() if make is None else list(map(make, rows))
-    except sqlite3.OperationalError as error:
-        if "overflow" not in str(error):
+    except Exception as error:
+        from sqlite3 import OperationalError
+
+        if not isinstance(error, OperationalError) or "overflow" not in str(error):
             raise
         saturating_sum(connection)
         rows = connection.execute(sql.replace("SUM(", "saturating_sum("), parameters or {})

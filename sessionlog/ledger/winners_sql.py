@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessionlog.ledger.schema import LABEL
+from sessionlog.ledger.parquet_schema import EXPORTED_LABEL
 
 _OF_PLACE = (
     "machine_id", "source", "session", "session_key", "time_ns", "active_ms", "project", "branch", "version", "agent",
@@ -20,7 +20,7 @@ _OF_PLACE = (
 _OF_NUMBERS = (
     "requests", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
     "cache_write_1h_tokens", "reasoning_tokens", "recorded_nano_usd", "estimated_nano_usd", "saved_nano_usd",
-    "price_list", "priced", "latency_ms", *(name for name in LABEL if name not in _OF_PLACE),
+    "price_list", "priced", "latency_ms", *(name for name in EXPORTED_LABEL if name not in _OF_PLACE),
 )  # fmt: skip
 
 RESPONSE = ("key", *_OF_PLACE, *_OF_NUMBERS)
@@ -31,12 +31,6 @@ CALL = (
     "output_bytes", "tool", "server", "agent", "project",
 )  # fmt: skip
 """The columns of `winning_calls`."""
-
-SESSION = (
-    "session_key", "source", "session", "parent", "start_ns", "last_ns", "status", "project", "harness", "duration_ms",
-    "turns", "counted", "absorbed",
-)  # fmt: skip
-"""The columns of `merged_sessions`."""
 
 _TOTAL = " + ".join(
     f"CAST({name} AS DECIMAL(38, 0))"
@@ -116,26 +110,35 @@ SELECT {", ".join(CALL)} FROM ordered WHERE by_age = 1"""  # noqa: S608 - names 
 
 
 def merged_sessions(sessions: str) -> str:
-    """Return the statement of the sessions of all machines, each once, with the columns `SESSION`.
+    """Return the statement of the sessions of all machines, each once, with the columns that a ledger has, too.
 
-    The machine with the latest event of a session has its end, the one with the earliest start its beginning.
+    As in `sessions.merge_sessions`: the machine whose main log is the latest has a session's end, the one with the
+    earliest its beginning; machines that have only logs of its sub-agents extend its times.
 
     Args:
         sessions: A relation with the latest rows of the table `sessions`.
     """
-    first = "PARTITION BY session_key ORDER BY start_ns NULLS LAST, last_ns DESC NULLS LAST, machine_id, record"
-    last = "PARTITION BY session_key ORDER BY last_ns DESC NULLS LAST, status NULLS LAST, machine_id, record"
-    return f"""WITH ordered AS (
-    SELECT *, row_number() OVER ({first}) AS by_start, row_number() OVER ({last}) AS by_end FROM {sessions}
+    first = "ORDER BY start_of_main NULLS LAST, last_of_main DESC NULLS LAST, machine_id, record"
+    last = "ORDER BY last_of_main DESC NULLS LAST, status NULLS LAST, machine_id, record"
+    return f"""WITH timed AS (
+    SELECT *, min(start_ns) OVER ({_SAME}) AS first_ns, max(last_ns) OVER ({_SAME}) AS final_ns,
+        CASE WHEN COALESCE(part, true) THEN start_ns ELSE main_start_ns END AS start_of_main,
+        CASE WHEN COALESCE(part, true) THEN last_ns ELSE main_last_ns END AS last_of_main,
+        COALESCE(part, false) AND NOT bool_and(COALESCE(part, false)) OVER ({_SAME}) AS has_main_elsewhere
+    FROM {sessions}
+), ordered AS (
+    SELECT *, row_number() OVER ({_SAME} {first}) AS by_start, row_number() OVER ({_SAME} {last}) AS by_end
+    FROM timed WHERE NOT has_main_elsewhere
 )
 SELECT session_key, min(source) AS source, min(session) AS session,
-    {_first_of("parent", "by_start", "NULLIF(parent, '')")}, min(start_ns) AS start_ns, max(last_ns) AS last_ns,
+    {_first_of("parent", "by_start", "NULLIF(parent, '')")}, min(first_ns) AS start_ns, max(final_ns) AS last_ns,
     max(CASE WHEN by_end = 1 THEN status END) AS status, {_first_of("project", "by_start", _KNOWN.format("project"))},
     {_first_of("harness", "by_start", _KNOWN.format("harness"))}, {_first_of("duration_ms", "by_end", "duration_ms")},
     max(turns) AS turns, bool_or(counted) AS counted, bool_or(absorbed) AS absorbed
 FROM ordered GROUP BY session_key"""  # noqa: S608 - names of the schema
 
 
+_SAME = "PARTITION BY session_key"
 _KNOWN = "NULLIF(NULLIF({}, ''), 'unknown')"
 
 

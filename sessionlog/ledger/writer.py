@@ -189,11 +189,16 @@ def is_unreconciled(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM meta WHERE name = 'unreconciled'").fetchone() is not None
 
 
+def own_family(file_id: int, n: int) -> int:
+    """Return the family, and the key, that `with_own_family` gives to a row; it is another one in each ledger."""
+    return hash_name(f"{file_id}.{n}", b"")
+
+
 def with_own_family(row: Row) -> Row:
     """Give a superseded response without a family one of its own, by which `reconcile` finds it."""
     if not row[_SUPERSEDED_BY] or row[_FAMILY] is not None:
         return row
-    own = hash_name(f"{row[0]}.{row[1]}", b"")
+    own = own_family(row[0], row[1])
     return *row[:_FAMILY], own, own, *row[_KEY + 1 :]
 
 

@@ -5,7 +5,7 @@ A model reads only these descriptions before it calls; the error for a wrong arg
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -75,7 +75,8 @@ class UsageArguments(Arguments):
         Words,
         Field(
             description="Group by any of: source, provider, model, response_model, session, project, branch, agent, "
-            "version, hour, day, week, month, status, route, harness, machine, meta.KEY. Empty for totals alone."
+            "skill, plugin, mcp, version, hour, day, week, month, status, route, harness, machine, meta.KEY. "
+            "Empty for totals alone."
         ),
     ] = ["provider", "model"]
     provider: Globs = None
@@ -85,6 +86,30 @@ class UsageArguments(Arguments):
     source: Globs = None
     sort: Annotated[str | None, Field(description="A column, largest first, or a group key; - turns it round.")] = None
     limit: Annotated[Limit, Field(description="At most so many rows; totals are over all.")] = 20
+
+
+class FindArguments(Arguments):
+    """Of `find`."""
+
+    words: Annotated[
+        str,
+        Field(
+            max_length=_MAX_LENGTH,
+            description='Words that are all in one text; "a phrase" in quotes, -word for none with it, wor* for its '
+            "beginning.",
+        ),
+    ] = ""
+    part: Annotated[
+        Literal["prompts", "answers", "tools", "paths"] | None,
+        Field(description="prompts, answers (with reasoning), tools (calls and results) or paths; null for all."),
+    ] = None
+    since: Since = None
+    project: Globs = None
+    source: Globs = None
+    session: Annotated[
+        str | None, Field(max_length=_MAX_LENGTH, description="A session id, its beginning or end; null for all.")
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=50, description="At most so many, the newest.")] = 10
 
 
 class SessionsArguments(Arguments):

@@ -181,6 +181,34 @@ class Growth(TypedDict):
     reported: bool
 
 
+class FoundText(TypedDict):
+    """A text that matches; `marks` are the [start, end) of what was found in `text`."""
+
+    session: str
+    source: str
+    project: str
+    prompt: str
+    time: Text
+    turn: int
+    kind: str
+    tool: str
+    path: str
+    where: str
+    text: str
+    marks: list[list[int]]
+    replay: str
+
+
+class FindDocument(TypedDict):
+    """`sessionlog.find/1`, with the part of each text around what was found."""
+
+    schema: str
+    total: int
+    total_is_exact: bool
+    hits: list[FoundText]
+    notes: list[str]
+
+
 class ContextDocument(TypedDict):
     """`sessionlog.context/1`; the parts sum to `total_tokens`."""
 

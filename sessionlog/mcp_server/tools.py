@@ -1,17 +1,17 @@
-"""Tools: the five tools that an agent may call, and the function behind each.
+"""Tools: the six tools that an agent may call, and the function behind each.
 
-They change nothing except the ledger, which they bring up to date. Each returns the document that its command prints
-with `--json`.
+They change nothing except the ledger and the search index, which they bring up to date. Each returns the document that
+its command prints with `--json`; `context` and `find` shorten it.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from operator import ne
 from typing import Any
 
-from sessionlog.analytics.budgets.ledger import ledger_error_text
+from sessionlog.analytics.budgets.ledger import LEDGER_ERRORS, ledger_error_text
 from sessionlog.analytics.budgets.report import BudgetReport, report_budgets
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import Report
@@ -28,8 +28,11 @@ from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.mcp_server import arguments as a
 from sessionlog.mcp_server import documents as d
 from sessionlog.mcp_server.call_context import CallContext, session_target
-from sessionlog.pricing.book import PriceBook
+from sessionlog.render.find import found_document
 from sessionlog.render.notes import damage_note
+from sessionlog.search.find import Place, Question
+from sessionlog.search.find import find as find_texts
+from sessionlog.search.query import parse_query
 
 Result = tuple[dict[str, Any], Sequence[str]]
 """A document, and notes about it: what a limit left out, what could not be read."""
@@ -40,6 +43,9 @@ MAX_PARTS = 20
 """Parts of one kind; the smaller ones are merged into one more."""
 MAX_NAME = 200
 """Characters of a name."""
+MAX_TEXT = 600
+"""Characters of a text that was found."""
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +101,12 @@ def budget(args: a.BudgetArguments, ctx: CallContext) -> Result:
     if not rules:
         none = f"no budgets are set; they are tables [budgets.NAME] in {ctx.settings.config_path}"
         return BudgetReport().to_dict(), [none]
-    path, prices = ctx.settings.ledger_path, ctx.own_prices() or PriceBook.load()
+    path = ctx.settings.ledger_path
     try:
-        report = report_budgets(path, rules, prices, env=ctx.env, zone=ctx.zone, now=ctx.now)
+        report = report_budgets(path, rules, ctx.own_prices(), env=ctx.env, zone=ctx.zone, now=ctx.now)
     except SessionLogError:
         raise
-    except (OSError, sqlite3.Error, ValueError, TypeError) as error:  # a damaged row may be anything
+    except LEDGER_ERRORS as error:
         raise LedgerUnusable(f"what is left is not known: {path}: {ledger_error_text(error)}") from error
     return report.to_dict(), ()
 
@@ -114,6 +120,32 @@ def recent_sessions(args: a.SessionsArguments, ctx: CallContext) -> Result:
         **_ledger_options(ctx),
     )
     return found.to_dict(), [*_damage(found), *found.notes]
+
+
+def find(args: a.FindArguments, ctx: CallContext) -> Result:
+    """`sessionlog find --json`, with the part of each text around what was found."""
+    query = parse_query([args.words] if args.words.strip() else [])
+    question = Question(
+        query=query, part=args.part or "", since=args.since, filters=_filters(args, "project", "source"),
+        session=args.session, limit=args.limit,
+    )  # fmt: skip
+    place = Place(ledger=ctx.settings.ledger_path, env=ctx.env, prices=ctx.own_prices(), tz=ctx.zone, now=ctx.now)
+    document = found_document(find_texts(question, place))
+    hits = [_shorten_hit(hit) for hit in document["hits"]]
+    is_cut = any(map(ne, hits, document["hits"]))
+    notes = [f"texts are cut to {MAX_TEXT} characters around what was found; `replay` shows the rest"] if is_cut else []
+    return document | {"hits": hits}, [*notes, *document["notes"]]
+
+
+def _shorten_hit(hit: dict[str, Any]) -> dict[str, Any]:
+    """Shorten the text of a hit to what is around the first mark, and its prompt."""
+    text, marks = hit["text"], hit["marks"]
+    start = max(0, (marks[0][0] if marks else 0) - MAX_TEXT // 4) if len(text) > MAX_TEXT else 0
+    end = start + MAX_TEXT
+    before, after = _ELLIPSIS if start else "", _ELLIPSIS if end < len(text) else ""
+    shift = len(before) - start
+    kept = [[first + shift, min(last, end) + shift] for first, last in marks if start <= first < end]
+    return hit | {"text": f"{before}{text[start:end]}{after}", "marks": kept, "prompt": _shorten(hit["prompt"])}
 
 
 def context(args: a.ContextArguments, ctx: CallContext) -> Result:
@@ -197,7 +229,7 @@ def _sample(points: list[Any]) -> list[Any]:
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}{_ELLIPSIS}"
 
 
 TOOL_SPECS: Mapping[str, ToolSpec] = {
@@ -221,6 +253,12 @@ TOOL_SPECS: Mapping[str, ToolSpec] = {
         description="The newest sessions of all agents on this machine: id, log path, project, models, how they ended, "
         "tokens, cost, and the first words of the prompt. Use it to find a session's id.",
         arguments=a.SessionsArguments, document=d.SessionsDocument, run=recent_sessions, command="sessions",
+    ),
+    "find": ToolSpec(
+        description="Where something was discussed or done before, in the sessions of all agents on this machine: "
+        "prompts, answers, reasoning, tool calls and results with these words, newest first, each with its session, "
+        "the text around the words, and the command that replays it. Use it before you solve again what was solved.",
+        arguments=a.FindArguments, document=d.FindDocument, run=find, command="find",
     ),
     "context": ToolSpec(
         description="What fills a session's context window at one request: system prompt, tool definitions, history, "

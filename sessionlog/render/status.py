@@ -14,7 +14,7 @@ from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
 from sessionlog.render.sessions import MARKS
-from sessionlog.render.status_line import at_least, budget_name, money, severity
+from sessionlog.render.status_line import amount_of, at_least, budget_name, money, severity
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path, stamp
 
@@ -177,27 +177,17 @@ def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime, width: 
         Cell(text=budget_name(name, entry)),
         Cell(text=drawn.rstrip(), style=style),
         Cell(
-            text="" if is_percent else f"{estimate}{_amount(entry, 'used', with_unit=True)}{at_least(entry)}",
+            text="" if is_percent else f"{estimate}{amount_of(entry, 'used', with_unit=True)}{at_least(entry)}",
             style="unfinished" if entry.get("unknown") else "estimated" if estimate else "",
         ),
-        Cell(text="" if is_percent else _amount(entry, "limit")),
-        Cell(text=_amount(entry, "left"), style=style),
+        Cell(text="" if is_percent else amount_of(entry, "limit")),
+        Cell(text=amount_of(entry, "left"), style=style),
         Cell(text=UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
         Cell(text=_WORDS.get(style, ""), style=style),
         Cell(text=resets, style="secondary"),
         Cell(text=duration(None if seconds is None else seconds * 1000), style="secondary"),
         Cell(text=one_line(str(entry["source"]), _NAME), style="secondary"),
     ]
-
-
-def _amount(entry: Mapping[str, Any], name: str, *, with_unit: bool = False) -> str:
-    value = entry.get(name)
-    if value is None:
-        return UNKNOWN
-    if entry["unit"] in {"usd", "percent"}:
-        return cost_text(value) if entry["unit"] == "usd" else percent(value / 100)
-    unit = {"tokens": " tok", "requests": " req"}.get(entry["unit"], "") if with_unit else ""
-    return human_count(round(value)) + unit
 
 
 def _task(task: Mapping[str, Any]) -> list[Cell]:

@@ -26,6 +26,7 @@ _CONTEXT, _MODEL, _SESSION, _REMARK, _TODAY, _UNTIL = range(1, 7)
 
 CELLS = 8
 _LEAST_USUAL = 0.1
+UNKNOWN = "\N{EN DASH}"
 NO_SESSION = "no session yet"
 _NAME = 40
 _NEARLY, _FULL = 80, 100
@@ -116,6 +117,19 @@ def money(used: Mapping[str, Any]) -> tuple[str, str]:
     estimated = used["costSource"] in {"estimated", "mixed"}
     more = "+" if used["costIsPartial"] else ""
     return ("~" if estimated else "") + cost_text(used["cost"]) + more, "estimated" if estimated else ""
+
+
+def amount_of(entry: Mapping[str, Any], name: str, *, with_unit: bool = False) -> str:
+    """Return an amount of a budget by its name in the document, such as `left`; a dash if it is unknown."""
+    value = entry.get(name)
+    if value is None:
+        return UNKNOWN
+    if entry["unit"] in {"usd", "percent"}:
+        return cost_text(value) if entry["unit"] == "usd" else percent(value)
+    from sessionlog.render.numbers import human_count
+
+    unit = {"tokens": " tok", "requests": " req"}.get(entry["unit"], "") if with_unit else ""
+    return human_count(round(value)) + unit
 
 
 def at_least(entry: Mapping[str, Any]) -> str:

@@ -36,13 +36,19 @@ def _compared(report: UsageReport, before: PeriodUsage, view: View) -> str:
     amount = human_count(then)
     if by_cost:
         amount = cost_cell(before.cost_usd, estimated=bool(before.estimated_nano), partial=False).text
-    thing, where = "cost" if by_cost else "tokens", f"{_time_words(report, before.window, view)} ({amount})"
+    where = f"{_time_words(report, before.window, view)} ({amount})"
+    return change_text(now, then, where, "cost" if by_cost else "tokens")
+
+
+def change_text(now: int, then: int, time: str, thing: str = "") -> str:
+    """Return how an amount compares with the one of another time: `▲ cost 22 % above TIME`; both are above 0."""
+    named = f"{thing} " if thing else ""
     if now == then:
-        return f"{thing} as in {where}"
+        return f"{named}as in {time}"
     if now / then >= _MANY_TIMES:
-        return f"▲ {thing} {now / then:,.1f} times that of {where}"
+        return f"▲ {named}{now / then:,.1f} times that of {time}"
     sign, side = ("▲", "above") if now > then else ("▼", "below")
-    return f"{sign} {thing} {percent(abs(now - then) / then)} {side} {where}"
+    return f"{sign} {named}{percent(abs(now - then) / then)} {side} {time}"
 
 
 def _time_words(report: UsageReport, before: UsageWindow, view: View) -> str:

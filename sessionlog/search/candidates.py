@@ -9,6 +9,7 @@ import sqlite3
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 from msgspec import Struct
@@ -29,6 +30,9 @@ PARTS: Mapping[str, tuple[Kind, ...]] = {
 
 EVERYTHING = frozenset(set(Kind) - {Kind.PATHS})
 """What is searched otherwise: calls have their paths among their arguments."""
+
+_MANY = 1000
+"""Items that are all compared with each other, so that their number is exact."""
 
 _SEGMENTS = f"""
 SELECT s.id, s.session, s.first, s.last, s.last_ns, s.numbers IS NULL, l.id, l.path, l.source, l.missing
@@ -84,21 +88,86 @@ class Candidate(Struct, frozen=True, gc=False):
     missing: int
 
 
-def find_candidates(connection: sqlite3.Connection, query: Query, scope: Scope) -> list[Candidate]:
-    """Return the items that match as far as the index knows, newest first."""
+class Candidates(Struct, frozen=True):
+    """The items that match as far as the index knows.
+
+    Attributes:
+        items: They, newest first, each original once; they can be iterated over once.
+        total: How many there are; if `is_exact` is false, at most.
+        is_exact: All were compared with each other.
+    """
+
+    items: Iterator[Candidate]
+    total: int
+    is_exact: bool
+
+
+def find_candidates(connection: sqlite3.Connection, query: Query, scope: Scope) -> Candidates:
+    """Return the items that match as far as the index knows; of many, only those that are iterated over are read."""
     numbers = array(
         "q", [n for (n,) in connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (query.index_match,))]
     )
-    if not numbers:
-        return []
-    found: list[Candidate] = []
-    for row in connection.execute(_SEGMENTS).fetchall():
+    segments: list[tuple[Sequence[Any], array[int]]] = []
+    for row in connection.execute(_SEGMENTS).fetchall() if numbers else ():
         first, last = bisect_left(numbers, row[2]), bisect_right(numbers, row[3])
         if first == last or (scope.start_ns is not None and row[4] < scope.start_ns):
             continue
         if scope.sessions is None or (row[8], row[1]) in scope.sessions:
-            found += _in_segment(connection, row, numbers[first:last], scope)
-    return sorted(_originals(found), key=lambda one: (-one.time_ns, -one.number))
+            segments.append((row, numbers[first:last]))
+    items, most = _newest_first(connection, segments, scope), sum(len(found) for _, found in segments)
+    if most > _MANY:
+        return Candidates(items, most, is_exact=False)
+    known = list(items)
+    return Candidates(iter(known), len(known), is_exact=True)
+
+
+def _newest_first(
+    connection: sqlite3.Connection, segments: Sequence[tuple[Sequence[Any], array[int]]], scope: Scope
+) -> Iterator[Candidate]:
+    """Yield the items of segments, each original once; a segment is read when no newer item is left elsewhere."""
+    waiting = sorted(segments, key=lambda one: int(one[0][4]))
+    pending: list[tuple[int, tuple[int, int], Candidate]] = []
+    copied: tuple[set[int], dict[int, tuple[int, int]]] | None = None
+    while waiting or pending:
+        while waiting and (not pending or waiting[-1][0][4] >= -pending[0][0]):
+            row, numbers = waiting.pop()
+            for one in _in_segment(connection, row, numbers, scope):
+                heappush(pending, (-one.time_ns, one.segment, one))
+        if not pending:
+            continue
+        time, _, one = heappop(pending)
+        if not one.is_copy and (not pending or pending[0][0] != time):
+            yield one
+            continue
+        same_time = [one]
+        while pending and pending[0][0] == time:
+            same_time.append(heappop(pending)[2])
+        kept, seen = [], set()
+        for one in same_time:  # in the order of segments
+            if one.is_copy:
+                copied = copied or _originals(connection, segments, scope)
+                is_first = one.digest not in copied[0] and copied[1][one.digest] == one.segment
+            else:
+                is_first = one.digest not in seen
+                seen.add(one.digest)
+            if is_first:
+                kept.append(one)
+        yield from sorted(kept, key=lambda one: -one.number)
+
+
+def _originals(
+    connection: sqlite3.Connection, segments: Sequence[tuple[Sequence[Any], array[int]]], scope: Scope
+) -> tuple[set[int], dict[int, tuple[int, int]]]:
+    """Return (digests of items that are no copies, digest of a copy → the first item with it)."""
+    originals: set[int] = set()
+    copies: dict[int, tuple[int, int]] = {}
+    for row, numbers in segments:
+        for one in _in_segment(connection, row, numbers, scope):
+            if one.is_copy:
+                copies.setdefault(one.digest, one.segment)
+            else:
+                originals.add(one.digest)
+    return originals, copies
 
 
 def _in_segment(
@@ -129,15 +198,3 @@ def _is_within(time_ns: int, scope: Scope) -> bool:
         return True
     is_late = scope.start_ns is None or time_ns >= scope.start_ns
     return time_ns != NO_TIME and is_late and (scope.end_ns is None or time_ns < scope.end_ns)
-
-
-def _originals(found: list[Candidate]) -> Iterator[Candidate]:
-    """Yield each item once: of items with the same text and time the first, and copies only without an original."""
-    originals = {one.digest for one in found if not one.is_copy}
-    seen: set[tuple[int, int | None]] = set()
-    for one in found:
-        key = (one.digest, None if one.is_copy else one.time_ns)
-        if key in seen or (one.is_copy and one.digest in originals):
-            continue
-        seen.add(key)
-        yield one

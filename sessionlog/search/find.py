@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -184,16 +185,22 @@ def _find(question: Question, place: Place, wanted: Callable[[Hit], bool] | None
         started = time.perf_counter()
         sessions = _Sessions(index, place, question)
         candidates = find_candidates(index, question.query, sessions.scope)
-        hits, total = [], len(candidates)
-        is_exact, limit = True, total if question.limit is None else question.limit
-        for done, hit in _hits(question.query, candidates, sessions, place.env):
+        hits, missed, done = [], 0, 0
+        for hit in _hits(question.query, candidates.items, sessions, place.env):
+            done += 1
             if hit is None or (wanted is not None and not wanted(hit)):
-                total -= 1
+                missed += 1
                 continue
             hits.append(hit)
-            if len(hits) >= limit:
-                is_exact = (question.query.is_exact and wanted is None) or done == len(candidates)
+            if len(hits) == question.limit:
                 break
+        else:
+            candidates = replace(candidates, total=done, is_exact=True)
+        is_all = candidates.is_exact and done == candidates.total
+        total, is_exact = (
+            candidates.total - missed,
+            is_all or (candidates.is_exact and question.query.is_exact and wanted is None),
+        )
         return Found(
             hits=tuple(hits), total=total, is_exact=is_exact, seconds=time.perf_counter() - started, notes=tuple(notes)
         )
@@ -319,24 +326,23 @@ class _Sessions:
 
 
 def _hits(
-    query: Query, candidates: Sequence[Candidate], sessions: _Sessions, env: Mapping[str, str]
-) -> Iterator[tuple[int, Hit | None]]:
-    """Yield (how many candidates are done, a hit, or None for a candidate that is none)."""
+    query: Query, candidates: Iterator[Candidate], sessions: _Sessions, env: Mapping[str, str]
+) -> Iterator[Hit | None]:
+    """Yield a hit for each candidate, or None for one that is none."""
     texts = Texts()
-    for start in range(0, len(candidates), _AT_ONCE):
-        chunk = candidates[start : start + _AT_ONCE]
+    while chunk := list(islice(candidates, _AT_ONCE)):
         items = read_texts(chunk, env)
         read = [one for one in chunk if one.number in items]
         found = texts.matching(query, [items[one.number].text for one in read])
         marked = {read[number].number: text for number, text in found.items()}
-        for done, one in enumerate(chunk, start + 1):
+        for one in chunk:
             is_gone = one.missing == GONE
             if one.number in marked:
-                yield done, _hit(one, items[one.number], marked[one.number], sessions, "archive" if is_gone else "log")
+                yield _hit(one, items[one.number], marked[one.number], sessions, "archive" if is_gone else "log")
             elif is_gone and one.number not in items and query.is_exact:
-                yield done, _hit(one, None, "", sessions, "index")
+                yield _hit(one, None, "", sessions, "index")
             else:
-                yield done, None
+                yield None
 
 
 def _hit(one: Candidate, item: Item | None, text: str, sessions: _Sessions, where: str) -> Hit:

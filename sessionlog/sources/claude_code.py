@@ -33,6 +33,8 @@ Traps:
 - `costUSD` and `durationMs` are logged until 1.0.9. Exporters space their JSON and write times as numbers.
 - A row of a sub-agent names its parent's session. A sub-agent that warms up while a session is resumed begins with
   another id (2.0.65).
+- `attributionMcpServer` (since 2.1.227) stays on later requests of a turn, like `attributionSkill` and
+  `attributionPlugin`: what they name is what the CLI charges a request to, not only the request that calls it.
 - Prompts wait in `queue-operation` rows (2.1.61 has their text): a session that is killed at once has nothing else.
 
 Seen: 1.0 to 2.1.330.
@@ -93,6 +95,7 @@ from sessionlog.sources.kit import (
     tokens,
 )
 from sessionlog.sources.protocol import Retention
+from sessionlog.sources.record import server_of
 from sessionlog.sources.values import read_counts
 
 _PROVIDER = "anthropic"
@@ -232,6 +235,9 @@ class Row(Struct, rename="camel", gc=False):
     subtype: Any = None
     agent_type: Any = None
     attribution_agent: Any = None
+    attribution_skill: Any = None
+    attribution_plugin: Any = None
+    attribution_mcp_server: Any = None
     forked_from: Any = None
     request_session_id: Any = None
     is_api_error_message: Any = None
@@ -443,6 +449,8 @@ def _assistant(row: Row, state: State) -> list[Step]:
             response.cost_nano, issues = cost(row.cost_usd)
             response.latency_ms = read_duration(row.duration_ms) or None
             found += map(BadNumber, issues)
+        response.skill, response.plugin = name(row.attribution_skill), name(row.attribution_plugin)
+        response.mcp = name(row.attribution_mcp_server) or _server(calls)
         if type(row) is FullRow:
             response.request = name(row.request_ref)
         found.append(response)
@@ -456,6 +464,11 @@ def _assistant(row: Row, state: State) -> list[Step]:
             state.has_delegated = True
         found.append(ToolCall(time, key, tool, block.input, is_copy=is_copy))
     return found
+
+
+def _server(calls: list[Block]) -> str:
+    """The MCP server of the first call that has one."""
+    return next(filter(None, (server_of(name(call.name))[1] for call in calls)), "")
 
 
 def _response(
@@ -798,7 +811,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=4,
+    parser_version=5,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

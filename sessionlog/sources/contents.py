@@ -19,6 +19,7 @@ from sessionlog.events.names import UNKNOWN
 from sessionlog.sources.steps import Content, ToolCall
 from sessionlog.sources.values import Json, name, objects, text
 
+_ENCODED = (Raw, bytes, str)  # a union would be made anew for each value
 _PROMPT_LENGTH = 200
 _QUOTE = ord('"')
 _MEDIA_TYPES = ("media_type", "mimeType", "mime_type")
@@ -27,7 +28,7 @@ _THOUGHTS = ("reasoning", "summary_text", "reasoning_text")
 
 def read_json(value: Any) -> Any:
     """Decode a `Raw`, bytes or a text; return None if it is not JSON, and any other value unchanged."""
-    if not isinstance(value, Raw | bytes | str):
+    if not isinstance(value, _ENCODED):
         return value
     try:
         data = value if isinstance(value, str) else bytes(value)

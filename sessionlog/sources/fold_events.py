@@ -39,6 +39,8 @@ from sessionlog.sources.steps import (
 
 _MS = 1_000_000
 _MOST_KNOWN = 100_000  # records in memory, of at most a kilobyte each
+_BEGINNINGS = (Text, ToolCall)
+_OTHERS = (Request, Prompt, Compaction)
 _SHORT = 60  # a short output of one line is also the error's text; a longer one is not repeated there
 
 
@@ -51,13 +53,16 @@ class _Call:
     name: str
     input: Any
     time_ns: int | None
+    is_decoded: bool = False
 
     @property
     def arguments(self) -> Any:
         """The tool's arguments; a text that holds JSON is decoded."""
-        given = read_json(self.input) if isinstance(self.input, Raw) else self.input
-        decoded = read_json(given) if isinstance(given, str) and given.startswith("{") else given
-        return given if decoded is None else decoded
+        if not self.is_decoded:
+            given = read_json(self.input) if isinstance(self.input, Raw) else self.input
+            decoded = read_json(given) if isinstance(given, str) and given.startswith("{") else given
+            self.input, self.is_decoded = given if decoded is None else decoded, True
+        return self.input
 
 
 @dataclass(slots=True)
@@ -194,51 +199,76 @@ class EventFold:
         self._side: dict[str, _Answer] = {}
         self._done: list[tuple[str, _Answer]] = []  # of sub-agents, until the main answer is complete
         self._prompts = SentPrompts()
+        self._takes: dict[type, Callable[[Any], Sequence[Event]]] = {
+            PromptPart: self._take_sent,
+            SentRequest: self._take_sent,
+            Prompt: self._take_prompt,
+            Request: self._take_request,
+            ToolResult: self._take_result,
+            Compaction: self._take_compaction,
+            Text: self._take_part,
+            ToolCall: self._take_part,
+            MoreInput: self._take_part,
+            Response: self._take_part,
+        }
 
     def know(self, records: Iterable[Record]) -> None:
         """Add records of a running scan."""
         for record in records:
             self._records.add(record)
 
-    def take(self, step: Step) -> Iterator[Event]:
-        """Add a step; yield the events that it completes."""
-        if isinstance(step, Session):
+    def take(self, step: Step) -> Sequence[Event]:
+        """Add a step; return the events that it completes."""
+        if type(step) is Session:
             self._enter(step)
-            return
-        if self._only is not None and self._current != self._only:
-            return
-        if self._thread:
+        elif self._only is not None and self._current != self._only:
+            pass
+        elif self._thread:
             self._take_side(step)
-            return
-        if isinstance(step, PromptPart | SentRequest):
-            self._prompts.take(step)
-        elif isinstance(step, Prompt):
-            content = content_of(step.text)
-            if content:
-                yield from self._complete()
-                inherited = {"inherited": True} if step.inherited or self._inherited else {}
-                self._new.append({"role": step.role, "content": content, **inherited})
-                self._asked_ns = step.time or self._asked_ns
-        elif isinstance(step, Request):
-            yield from self._complete()
-            self._asked_ns = step.time or self._asked_ns
-        elif isinstance(step, ToolResult) and not step.pending:
-            is_remembered = step.key in self._calls
-            if any(call.key == step.key for call in self._main.calls) or (self._main.counted and not is_remembered):
-                self._main.results.append(step)
-            else:
-                yield from self._start(step.time)
-                yield self._result(step)
-        elif isinstance(step, Compaction):
-            yield from self._complete()
-            yield from self._start(step.time)
-            self._earlier = min(self._earlier, 1)
-            facts = {"success": True, "summary": text_of(step.summary) or None, **(step.facts or {})}
-            yield self._event("compaction.end", step.time, facts)
         else:
-            if self._is_next(self._main, step):
-                yield from self._complete()
-            self._add(self._main, step)
+            take = self._takes.get(type(step))
+            if take is not None:
+                return take(step)
+        return ()
+
+    def _take_sent(self, step: PromptPart | SentRequest) -> Sequence[Event]:
+        self._prompts.take(step)
+        return ()
+
+    def _take_prompt(self, step: Prompt) -> Sequence[Event]:
+        content = content_of(step.text)
+        if not content:
+            return ()
+        completed = self._complete()
+        inherited = {"inherited": True} if step.inherited or self._inherited else {}
+        self._new.append({"role": step.role, "content": content, **inherited})
+        self._asked_ns = step.time or self._asked_ns
+        return completed
+
+    def _take_request(self, step: Request) -> Sequence[Event]:
+        completed = self._complete()
+        self._asked_ns = step.time or self._asked_ns
+        return completed
+
+    def _take_result(self, step: ToolResult) -> Sequence[Event]:
+        if step.pending:
+            return ()
+        is_remembered = step.key in self._calls
+        if any(call.key == step.key for call in self._main.calls) or (self._main.counted and not is_remembered):
+            self._main.results.append(step)
+            return ()
+        return [*self._start(step.time), self._result(step)]
+
+    def _take_compaction(self, step: Compaction) -> Sequence[Event]:
+        events = [*self._complete(), *self._start(step.time)]
+        self._earlier = min(self._earlier, 1)
+        facts = {"success": True, "summary": text_of(step.summary) or None, **(step.facts or {})}
+        return [*events, self._event("compaction.end", step.time, facts)]
+
+    def _take_part(self, step: Text | ToolCall | MoreInput | Response) -> Sequence[Event]:
+        completed = self._complete() if self._is_next(self._main, step) else ()
+        self._add(self._main, step)
+        return completed
 
     def _enter(self, step: Session) -> None:
         if step.id:
@@ -260,7 +290,7 @@ class EventFold:
         """Whether a step begins another answer."""
         if isinstance(step, Response):
             return answer.counted and answer.key != (step.key or self.place)
-        return answer.final and isinstance(step, Text | ToolCall)
+        return answer.final and isinstance(step, _BEGINNINGS)
 
     def _add(self, answer: _Answer, step: Step) -> None:
         if isinstance(step, Text):
@@ -296,19 +326,21 @@ class EventFold:
         answer.model = step.model or answer.model
         answer.time_ns = step.time or answer.time_ns
 
-    def _complete(self) -> Iterator[Event]:
-        """Yield the events of the open answer, of its results, and of sub-agents meanwhile."""
+    def _complete(self) -> Sequence[Event]:
+        """Return the events of the open answer, of its results, and of sub-agents meanwhile."""
         answer, self._main = self._main, _Answer()
+        events = list[Event]()
         if answer.counted and answer.key:  # of one without a key only the calls are new
-            yield from self._answered(answer)
+            events += self._answered(answer)
         elif not answer.counted and (answer.text or answer.reasoning or answer.calls):
-            yield from self._begun(answer)
+            events += self._begun(answer)
         self._remember(answer.calls)
-        for result in answer.results:
-            yield self._result(result)
-        done, self._done, self._side = self._done, [], {}
-        for agent, side in done:
-            yield from self._beside(agent, side)
+        events += map(self._result, answer.results)
+        if self._done:
+            done, self._done, self._side = self._done, [], {}
+            for agent, side in done:
+                events += self._beside(agent, side)
+        return events
 
     def _answered(self, answer: _Answer) -> Iterator[Event]:
         record, time_ns = answer.record, answer.time_ns
@@ -317,9 +349,10 @@ class EventFold:
         yield from self._start(time_ns)
         sent = self._prompts.sent(answer.request, answer.head)
         yield self._request(time_ns, answer.model or (record.model if record else ""), sent)
-        yield self._event("llm.response", time_ns, self._response_data(answer))
+        data = self._response_data(answer)
+        yield self._event("llm.response", time_ns, data)
         if not (record is not None and record.failed):
-            calls = {"tool_calls": answer.calls_data} if answer.calls else {}
+            calls = {"tool_calls": data["tool_calls"]} if answer.calls else {}
             self._new.append({"role": "assistant", "content": answer.words, **calls})
             self._prompts.add_answer(self._new[-1])
         self._asked_ns = None
@@ -367,7 +400,7 @@ class EventFold:
 
     def _take_side(self, step: Step) -> None:
         """Keep what a sub-agent does until the main answer is complete."""
-        if isinstance(step, Request | Prompt | Compaction):
+        if isinstance(step, _OTHERS):
             self._side.pop(self._thread, None)
             return
         answer = self._side.get(self._thread)

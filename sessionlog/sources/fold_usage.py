@@ -481,6 +481,9 @@ class UsageFold:
             agent=thread.agent,
             speed=step.speed,
             service_tier=step.service_tier,
+            skill=cut_name(step.skill),
+            plugin=cut_name(step.plugin),
+            mcp=cut_name(step.mcp),
             response_id=step.response_id,
             summed=step.summed,
         )
@@ -513,6 +516,9 @@ class UsageFold:
         record.priced = not step.failed or record.usage.total > 0
         record.speed = step.speed or record.speed
         record.service_tier = step.service_tier or record.service_tier
+        record.skill = record.skill or cut_name(step.skill)
+        record.plugin = record.plugin or cut_name(step.plugin)
+        record.mcp = record.mcp or cut_name(step.mcp)
         record.response_id = record.response_id or step.response_id
         if record.model == UNKNOWN:
             record.model = cut_name(step.model) or UNKNOWN

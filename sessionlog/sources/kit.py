@@ -165,7 +165,7 @@ Steps = Iterator[Step]
 """What rows mean."""
 
 _TimedStep = tuple[int, int, str, Step | Problem]
-"""(time, number of the log, place of the row, step); a step without a time has that of the one before."""
+"""(time, number of the log, key of a response without one, step); a step without a time has that of the one before."""
 
 LONG = 16 << 20
 """Bytes of a log from which it is scanned as it is read, so that its first event does not wait for its end."""
@@ -183,6 +183,7 @@ _OBJECT = Typed(dict[str, Any])
 _HEAD_LINES = 40
 _LARGEST_SIDECAR = 1 << 26
 _MOST_AHEAD = 32 << 20
+_ROOM = LONG  # bytes of logs whose steps are in memory between a scan and the events
 _ENDINGS = (".gz", ".zst")
 _LARGEST_DOCUMENT = 64 << 20
 
@@ -622,7 +623,7 @@ class _Driver(Struct, Generic[R], frozen=True):
         elif not self._is_apart and session_id in {None, self._session_of(path)} and self._is_long(path):
             yield from self._read_long(path)
             return
-        sessions = self._scan(path, None, rows).sessions
+        sessions, steps, room = self._scan_and_keep(path, rows, _ROOM)
         own, known = self._session_of(path), [session.session_id for session in sessions]
         named = () if self._is_apart else tuple(self._name_sessions(path))
         is_apart = self._is_apart or len(named) > 1
@@ -636,11 +637,40 @@ class _Driver(Struct, Generic[R], frozen=True):
         if not is_known and session_id not in named:
             return
         beside = [] if only else list(self._subagent_logs(path))
-        for other in beside:
-            sessions = (*sessions, *self.scan(other, None).sessions)
+        logs = [self._timed(path, 0, rows) if steps is None else steps]
+        for number, other in enumerate(beside, 1):
+            found, steps, room = self._scan_and_keep(other, rows, room, number)
+            sessions = (*sessions, *found)
+            logs.append(self._timed(other, number, rows) if steps is None else steps)
         fold = EventFold(sessions, own_id=own, only=only)
-        logs = [self._timed(one, number, rows) for number, one in enumerate((path, *beside))]
         yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
+
+    def _scan_and_keep(
+        self, path: str, rows: LogFormat[R], room: int, number: int = 0
+    ) -> tuple[Sequence[ScannedSession], list[_TimedStep] | None, int]:
+        """Scan a log that is read next; return its sessions, its steps, and the room that is left.
+
+        Room is in bytes of logs. The steps are None if they would need more of it, or if rows have no offsets.
+        """
+        log = rows.open(path, None)
+        if not isinstance(log, _LineReading):
+            log.close()
+            return self._scan(path, None, rows).sessions, None, room
+        fold = UsageFold(
+            self._id, path, self._session_of(path), place=log.place, harness=self._harness, has_totals=self._has_totals
+        )
+        state = self._new_state(path)
+        kept: list[_TimedStep] | None = []
+        for timed in self._timed_rows(log, number, state):
+            step = timed[3]
+            if type(step) is not Problem:
+                fold.take[type(step)](step)
+            if kept is not None:
+                kept.append(timed)
+                if log.lines.offset > room:
+                    kept = None
+        sessions = fold.finish(lambda session, idle_ms: self._complete(session, state, idle_ms, True))
+        return sessions, kept, room if kept is None else room - log.lines.offset
 
     def read_tail(self, path: str, count: int) -> Iterator[Step]:
         """Yield the steps of the last rows of a log: of its last `count` bytes, or of all where rows have no offsets.
@@ -700,34 +730,24 @@ class _Driver(Struct, Generic[R], frozen=True):
 
     def _scanned_ahead(self, log: Reading[R], path: str, usage: UsageFold, fold: EventFold) -> Iterator[_TimedStep]:
         """Yield the steps of a log as `_timed` does, each once its records are known to `fold`."""
-        state = self._new_state(path)
         ahead: deque[tuple[int, _TimedStep]] = deque()  # (where its row ends, step)
-        time_ns = 0
-        try:
-            for row in chain(log.rows(), log.last()):
-                place = log.place()[0]
-                for step in (row,) if isinstance(row, Problem) else self._steps(row, state):
-                    time_ns = getattr(step, "time", None) or time_ns
-                    if not isinstance(step, Problem):
-                        usage.take[type(step)](step)
-                    ahead.append((log.lines.offset, (time_ns, 0, place, step)))
-                while ahead and log.lines.offset - ahead[0][0] > LOOK_AHEAD:
-                    _, _, place, step = ahead[0][1]
-                    if isinstance(step, Response) and usage.is_open(step.key or place):
-                        if log.lines.offset - ahead[0][0] <= _MOST_AHEAD:
-                            break  # it may get more rows
-                        usage.close_open()
-                    fold.know(usage.drain())
-                    yield ahead.popleft()[1]
-            for step in self._finish(state):
+        for timed in self._timed_rows(log, 0, self._new_state(path)):
+            step = timed[3]
+            if not isinstance(step, Problem):
                 usage.take[type(step)](step)
-                ahead.append((0, (time_ns, 0, "", step)))
-            usage.close_open()
-            fold.know(usage.drain())
-            while ahead:
+            ahead.append((log.lines.offset, timed))
+            while log.lines.offset - ahead[0][0] > LOOK_AHEAD:
+                _, _, place, step = ahead[0][1]
+                if isinstance(step, Response) and usage.is_open(step.key or place):
+                    if log.lines.offset - ahead[0][0] <= _MOST_AHEAD:
+                        break  # it may get more rows
+                    usage.close_open()
+                fold.know(usage.drain())
                 yield ahead.popleft()[1]
-        finally:
-            log.close()
+        usage.close_open()
+        fold.know(usage.drain())
+        while ahead:
+            yield ahead.popleft()[1]
 
     def _is_long(self, path: str) -> bool:
         """Whether a log is read line by line, and too long to be scanned before its first event."""
@@ -740,14 +760,16 @@ class _Driver(Struct, Generic[R], frozen=True):
 
     def _timed(self, path: str, number: int, rows: LogFormat[R]) -> Iterator[_TimedStep]:
         """Yield the steps of a log."""
-        state = self._new_state(path)
-        log = rows.open(path, None)
+        yield from self._timed_rows(rows.open(path, None), number, self._new_state(path))
+
+    def _timed_rows(self, log: Reading[R], number: int, state: Any) -> Iterator[_TimedStep]:
+        """Yield the steps of an open log, and close it."""
         time_ns = 0
         try:
             for row in chain(log.rows(), log.last()):
-                place = log.place()[0]
                 for step in (row,) if isinstance(row, Problem) else self._steps(row, state):
                     time_ns = getattr(step, "time", None) or time_ns
+                    place = log.place()[0] if type(step) is Response and not step.key else ""
                     yield time_ns, number, place, step
             for step in self._finish(state):
                 yield time_ns, number, "", step

@@ -711,13 +711,15 @@ def session_id_of(path: str) -> str:
 
 def list_logs(place: str) -> Iterator[str | Problem]:
     """Yield the logs in a folder, one per session: where `x.jsonl` exists, `x.jsonl.gz` is a packed copy of it."""
-    seen: set[tuple[str, str]] = set()
+    begun: list[str] = []  # not all names, which may be very many: in order, those that begin with `x.jsonl` follow it
     for path in walk_logs([place]):
         if not isinstance(path, Problem):
-            key = (os.path.dirname(path), session_id_of(path))
-            if key in seen:
+            while begun and not path.startswith(begun[-1]):
+                begun.pop()
+            unpacked = path.removesuffix(".gz").removesuffix(".zst")
+            if begun and begun[-1] == unpacked:
                 continue
-            seen.add(key)
+            begun.append(unpacked)
         yield path
 
 

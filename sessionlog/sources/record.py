@@ -66,6 +66,9 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
         agent: `main`, or the kind of sub-agent that made the call.
         speed: A kind of request with a price of its own, such as `fast`; empty for the standard one.
         service_tier: The same of its tier, such as `flex`, `priority` or `batch`.
+        skill: The skill under whose instructions it was made, as the log names it; empty for none.
+        plugin: The plugin that this skill, or the sub-agent, comes from, as the log names it; empty for none.
+        mcp: The MCP server that the log names for it, else the one of which it calls a tool first; empty for none.
         response_id: The provider's own id of the response, by which logs of different programs agree on it; "" if the
             log has none.
         summed: It stands for requests of which the log has no rows: a logged sum, or its part beyond other records.
@@ -94,6 +97,9 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
     agent: str = MAIN
     speed: str = ""
     service_tier: str = ""
+    skill: str = ""
+    plugin: str = ""
+    mcp: str = ""
     response_id: str = ""
     summed: bool = False
 

@@ -183,6 +183,9 @@ class Response(Struct, kw_only=True, gc=False):
         superseded_by: As in `Record`.
         speed: As in `Record`.
         service_tier: As in `Record`.
+        skill: As in `Record`.
+        plugin: As in `Record`.
+        mcp: As in `Record`.
         response_id: As in `Record`.
         summed: As in `Record`.
         is_copy: It was copied from another session and describes that one (its `rank` decides how it counts).
@@ -211,6 +214,9 @@ class Response(Struct, kw_only=True, gc=False):
     superseded_by: str = ""
     speed: str = ""
     service_tier: str = ""
+    skill: str = ""
+    plugin: str = ""
+    mcp: str = ""
     response_id: str = ""
     summed: bool = False
     is_copy: bool = False

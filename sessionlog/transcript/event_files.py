@@ -55,9 +55,13 @@ class Wanted(Struct, frozen=True, kw_only=True):
     projects: tuple[str, ...] = ()
     redact: bool = False
 
-    def fits(self, row: Row, project: str) -> bool:
-        """Whether a row is in the window, and its session's project is wanted."""
-        time_ns = row["time_ns"]
+    @property
+    def narrows(self) -> bool:
+        """Whether not all rows are wanted."""
+        return self.start_ns is not None or self.end_ns is not None or bool(self.projects)
+
+    def fits(self, time_ns: int | None, project: str) -> bool:
+        """Whether an event of this time is in the window, and its session's project is wanted."""
         if self.start_ns is not None and (time_ns is None or time_ns < self.start_ns):
             return False
         if self.end_ns is not None and (time_ns is None or time_ns >= self.end_ns):
@@ -114,27 +118,22 @@ def write_rows(parts: Sequence[LogPart], wanted: Wanted, folder: str) -> Written
 
 def _rows(parts: Sequence[LogPart], wanted: Wanted) -> Iterator[Row | Problem]:
     columns = frozenset(wanted.columns)
-    dropped = frozenset(COLUMNS) - columns
     for part in parts:
         log = Log(source=source_of(part.source), path=part.path)
         for session in part.sessions:
-            for item in _read(log, session, columns, wanted):
-                if not isinstance(item, Problem):
-                    for name in dropped:
-                        item.pop(name, None)
-                yield item
+            yield from _read(log, session, columns, wanted)
 
 
 def _read(log: Log, session: str, columns: Collection[str], wanted: Wanted) -> Iterator[Row | Problem]:
     """Yield the rows of a session that fit."""
     try:
-        rows = EventRows(log, session, columns)
+        rows, narrows = EventRows(log, session, columns), wanted.narrows
         for item in log.source.read(log.path, session):
             if isinstance(item, Problem):
                 yield item
                 continue
             row = rows.row(item)
-            if wanted.fits(row, rows.project):
+            if not narrows or wanted.fits(item.time_ns, rows.project):
                 yield row
     except (LogNotReadable, MissingExtra) as error:
         yield Problem(path=log.path, kind="unreadable", detail=str(error).removeprefix(f"{log.path}: "))

@@ -7,7 +7,7 @@ adds to the conversation: a request has only the user's new words, although it r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from sessionlog.events.envelope import Event
@@ -36,6 +36,13 @@ _INT64 = 1 << 63
 _ROLES = {"llm.request": "user", "llm.response": "assistant", "llm.delta": "assistant", "tool.call": "tool"}
 _RESULTS = frozenset({"tool_result", "function_call_output", "tool-return"})
 _MOST_MILLISECONDS = 1e15
+_NUMBERS = frozenset({
+    "provider", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
+    "known_cost_usd", "latency_ms",
+})  # fmt: skip
+"""Columns of a record."""
+_FACTS = _NUMBERS | {"tool", "tool_call_id", "duration_ms", "failed", "error", "status", "response_key"}
+"""Columns that only some types have."""
 _CLASSES = tuple((f"{name}_tokens", name) for name in ("input", "output", "cache_read", "cache_write", "reasoning"))
 
 
@@ -50,13 +57,22 @@ class EventRows:
         """Begin.
 
         Args:
-            log: The log; a native one is scanned for the numbers of its responses.
+            log: The log; a native one is scanned for the numbers of its responses, if they are wanted.
             session: The session's id.
-            columns: Those of `COLUMNS` that are wanted; texts and payloads take most of the time.
+            columns: Those of `COLUMNS` that are wanted; a row has no others.
         """
-        self._log, self._session = log, session
+        self._session = session
+        self._same = {
+            name: value for name, value in (("source", log.source.id), ("session", session), ("log", log.path))
+            if name in columns
+        }  # fmt: skip
+        self._getters = tuple((name, get) for name, get in _GETTERS.items() if name in columns)
+        self._has_position, self._has_project = "position" in columns, "project" in columns
         self._has_text, self._has_data = "text" in columns, "data" in columns
-        self._records = _native_records(log) if log.source.id in OWN else None
+        self._facts = _FACTS.intersection(columns)
+        self._has_numbers = not _NUMBERS.isdisjoint(columns)
+        is_own = log.source.id in OWN and self._has_numbers
+        self._records = _native_records(log) if is_own else None
         self._next: Record | None = next(self._records, None) if self._records is not None else None
         self._used = TokenUsage()
         self._position = 0
@@ -65,46 +81,56 @@ class EventRows:
 
     def row(self, event: Event) -> Row:
         """Return the row of the next event; what it does not have is missing."""
-        data = event.data if isinstance(event.data, Mapping) else {}
+        data: Mapping[str, Any] = event.data if isinstance(event.data, dict) else {}
         kind = event.type
         if kind == "session.start" and not self._start:
             self._start = data
             self.project = _name(data.get("work_dir")) or UNKNOWN
-        row: Row = {
-            "time_ns": _int64(event.time_ns), "source": self._log.source.id, "session": self._session,
-            "position": self._position, "seq": _int64(event.seq), "type": kind,
-            "role": _ROLES.get(kind), "agent": _name(data.get("agent")) or MAIN, "project": self.project,
-            "log": self._log.path,
-        }  # fmt: skip
+        row: Row = self._same.copy()
+        for name, get in self._getters:
+            row[name] = get(event, data)
+        if self._has_position:
+            row["position"] = self._position
         self._position += 1
-        if data.get("inherited") is True:
-            row["inherited"] = True
-        match kind:
-            case "llm.request":
-                row["model"] = _name(data.get("model")) or None
-            case "llm.response":
-                self._add_response(row, data)
-            case "tool.call":
-                _add_call(row, data)
-            case "session.end":
-                self._add_end(row, data)
+        if self._has_project:
+            row["project"] = self.project
+        if self._facts:
+            self._add_facts(row, kind, data)
         if self._has_text:
             row["text"] = _text(kind, data)
         if self._has_data:
             row["data"] = event.data
         return row
 
+    def _add_facts(self, row: Row, kind: str, data: Mapping[str, Any]) -> None:
+        """Add what events of some types have, as far as it is wanted."""
+        found: Row = {}
+        match kind:
+            case "llm.request":
+                found["model"] = _name(data.get("model")) or None
+            case "llm.response":
+                self._add_response(found, data)
+            case "tool.call":
+                _add_call(found, data)
+            case "session.end":
+                self._add_end(found, data)
+        if found:
+            facts = self._facts
+            row.update({name: value for name, value in found.items() if name in facts})
+
     def _add_response(self, row: Row, data: Mapping[str, Any]) -> None:
         row["failed"] = bool(data.get("error"))
         row["error"] = _words(data.get("error"))
         row["response_key"] = _name(data.get("key")) or None
+        if not self._has_numbers:
+            return
         if self._records is not None:
             if self._next is not None and self._next.requests:
                 _add_record(row, self._next)
                 self._next = next(self._records, None)
             return
         attempt = data.get("attempt")
-        system = attempt.get("provider_system") if isinstance(attempt, Mapping) else None
+        system = attempt.get("provider_system") if isinstance(attempt, dict) else None
         usage = read_usage(data.get("usage"))[0]
         self._used += usage
         row["provider"] = _name(system) or _name(self._start.get("provider")) or UNKNOWN
@@ -116,6 +142,8 @@ class EventRows:
     def _add_end(self, row: Row, data: Mapping[str, Any]) -> None:
         row["status"] = _name(data.get("status")) or None
         row["error"] = _words(data.get("error"))
+        if not self._has_numbers:
+            return
         if self._records is not None:
             while self._next is not None and (not self._next.requests or self._next.granularity == "session"):
                 _add_record(row, self._next)
@@ -216,3 +244,14 @@ def _without_results(content: Any) -> Any:
 
 def _is_result(part: Mapping[str, Any]) -> bool:
     return part.get("type") in _RESULTS or "functionResponse" in part
+
+
+_GETTERS: Mapping[str, Callable[[Event, Mapping[str, Any]], Any]] = {
+    "time_ns": lambda event, _: _int64(event.time_ns),
+    "seq": lambda event, _: _int64(event.seq),
+    "type": lambda event, _: event.type,
+    "role": lambda event, _: _ROLES.get(event.type),
+    "agent": lambda _, data: _name(data.get("agent")) or MAIN,
+    "inherited": lambda _, data: True if data.get("inherited") is True else None,
+}
+"""Columns that every event has, from the event and its payload."""

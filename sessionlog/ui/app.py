@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import ContentSwitcher, Input, Static
 
 from sessionlog.errors import SessionLogError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _TABS = ("sessions", "usage", "live", "budgets")
 _STATUS = 400
+_REPAINT_SECONDS = 0.3
 
 
 class SessionlogApp(App[None]):
@@ -73,6 +75,7 @@ class SessionlogApp(App[None]):
         }
         self._asked: dict[str, int] = {}
         self._loaded: set[str] = set()
+        self._resizing: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the widgets from top to bottom."""
@@ -92,9 +95,17 @@ class SessionlogApp(App[None]):
         """The view on the screen."""
         return self._views[self.query_one(ContentSwitcher).current or "sessions"]
 
-    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None]) -> None:
-        """Call `make` in a thread and `show` with its result, unless the same was asked again in the meantime."""
-        number = self._asked[name] = self._asked.get(name, 0) + 1
+    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None], *, task: str = "") -> None:
+        """Call `make` in a thread and `show` with its result, unless the same was asked again in the meantime.
+
+        Args:
+            name: The view that shows it.
+            make: Makes the value.
+            show: Shows it.
+            task: What is asked besides the value of the view itself.
+        """
+        asked = f"{name} {task}"
+        number = self._asked[asked] = self._asked.get(asked, 0) + 1
         view = self._views[name]
 
         def progress(done: int, total: int) -> None:
@@ -108,9 +119,9 @@ class SessionlogApp(App[None]):
                 text = str(error)
                 self.post(lambda: self.status(text, view, failed=True))
             else:
-                self.post(lambda: show(value) if self._asked[name] == number else None)
+                self.post(lambda: show(value) if self._asked[asked] == number else None)
 
-        self.status("reading …", view)
+        self.status(f"making the {task} …" if task else "reading …", view)
         threading.Thread(target=run, daemon=True).start()
 
     def post(self, apply: Callable[[], None]) -> None:
@@ -218,8 +229,16 @@ class SessionlogApp(App[None]):
                 self.call_after_refresh(view.load)
 
     def on_resize(self) -> None:
-        """Lay out the keys again."""
+        """Lay out the keys, and paint all again when the size has stopped changing: terminals move old lines."""
         self._show_keys()
+        if self._resizing is not None:
+            self._resizing.stop()
+        self._resizing = self.set_timer(_REPAINT_SECONDS, self._repaint)
+
+    def _repaint(self) -> None:
+        self._show_keys()
+        self.refresh(layout=True)
+        self.screen.refresh(layout=True)
 
     def _show_keys(self) -> None:
         self.query_one("#keys", Static).update(_keys(self.shown.keys, self.size.width))

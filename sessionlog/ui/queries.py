@@ -42,3 +42,9 @@ class Queries(Protocol):
 
     def conversation(self, session: SessionSummary, width: int) -> AbstractContextManager[Iterator[Sequence[Line]]]:
         """Open a session's log and yield the lines of each block of its replay."""
+
+    def page(self, session: SessionSummary) -> str:
+        """Write a session as one HTML page and return the file."""
+
+    def version(self, session: SessionSummary) -> tuple[int, ...] | None:
+        """Return a value that changes when a session's log is written to; None if the log is gone."""

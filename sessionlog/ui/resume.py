@@ -1,4 +1,7 @@
-"""The command that resumes a session in its own agent, as that agent's documentation has it."""
+"""The command that resumes a session in its own agent.
+
+The commands are those of the agents' documentation. They are documented, not run: no test starts an agent with them.
+"""
 
 from __future__ import annotations
 

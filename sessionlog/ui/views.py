@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,6 +19,7 @@ from sessionlog.fast_dataclasses import replace
 from sessionlog.render.line import Line, wrap_lines
 from sessionlog.render.report import FIRST_ROW, View, render_table
 from sessionlog.render.sessions import session_lines
+from sessionlog.ui.browser import open_in_browser
 from sessionlog.ui.line_store import LineStore, Parts
 from sessionlog.ui.line_view import LineView
 from sessionlog.ui.resume import resume_command
@@ -33,6 +36,12 @@ _RESIZE_SECONDS = 0.15  # a terminal that is dragged changes its size many times
 _SEARCH_SECONDS = 0.08
 _GROW_SECONDS = 0.1
 _WATCH_SECONDS = 2.0
+_LOOK_SECONDS = 1.0
+"""Pause until a log that is replayed is looked at again."""
+
+_REST_FACTOR = 4
+"""The least pause between two layouts, in multiples of the time that one takes."""
+
 _ROWS = 300
 """Sessions and usage rows that are laid out; the search is over all."""
 
@@ -58,9 +67,10 @@ class Main(Protocol):
 
     ERRORS: ClassVar[tuple[type[Exception], ...]]
     queries: Queries
-    sessions: SessionsView
 
-    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None]) -> None: ...  # noqa: D102
+    def ask(  # noqa: D102
+        self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None], *, task: str = ""
+    ) -> None: ...
     def post(self, apply: Callable[[], None]) -> None: ...  # noqa: D102
     def status(self, text: str, view: AppView, *, failed: bool = False) -> None: ...  # noqa: D102
     def copy(self, text: str, words: str) -> None: ...  # noqa: D102
@@ -112,17 +122,64 @@ class AppView(LineView):
         """Stop what only a visible view needs."""
 
 
-class SessionsView(AppView):
+class SessionKeys(AppView):
+    """A view of sessions, with the keys for the chosen one."""
+
+    keys: ClassVar[Sequence[tuple[str, str]]] = (("y", "copy id"), ("r", "resume command"), ("o", "open as HTML"))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy_id", show=False),
+        Binding("r", "resume", show=False),
+        Binding("o", "open_page", show=False),
+    ]
+
+    @property
+    def session(self) -> SessionSummary | None:
+        """The chosen session."""
+        raise NotImplementedError
+
+    def action_copy_id(self) -> None:
+        """Copy the session's id."""
+        if self.session is not None:
+            self.main.copy(self.session.session, "copied")
+
+    def action_resume(self) -> None:
+        """Show and copy the command that resumes the session."""
+        if self.session is None:
+            return
+        command = resume_command(self.session)
+        if command is None:
+            self.main.status(f"no command is known that resumes this session of {self.session.source}", self)
+        else:
+            self.main.copy(command, "copied: run it in a shell")
+
+    def action_open_page(self) -> None:
+        """Write the session as a page and open it in the browser; without one, show and copy the file's path."""
+        session = self.session
+        if session is None:
+            return
+
+        def make(_: Progress) -> tuple[str, bool]:
+            path = self.queries.page(session)
+            return path, open_in_browser(path)
+
+        def show(made: tuple[str, bool]) -> None:
+            path, is_open = made
+            if is_open:
+                self.main.status(f"opened in the browser: {path}", self)
+            else:
+                command = shlex.join(["sessionlog", "replay", session.session, "--html", "."])
+                self.main.copy(path, f"copied: open it in a browser, or run `{command}` where you have one")
+
+        self.main.ask(str(self.id), make, show, task="page")
+
+
+class SessionsView(SessionKeys):
     """The sessions, newest first."""
 
     title = "Sessions"
-    keys = (
-        ("enter", "replay"), ("/", "search"), ("y", "copy id"), ("r", "resume command"), ("f5", "read again"),
-    )  # fmt: skip
+    keys = (("enter", "replay"), ("/", "search"), *SessionKeys.keys, ("f5", "read again"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", show=False),
-        Binding("y", "copy_id", show=False),
-        Binding("r", "resume", show=False),
         Binding("f5", "load", show=False),
     ]
 
@@ -181,21 +238,6 @@ class SessionsView(AppView):
         """Go to the search field."""
         self.main.open_search()
 
-    def action_copy_id(self) -> None:
-        """Copy the id of the selected session."""
-        if self.session is not None:
-            self.main.copy(self.session.session, "copied")
-
-    def action_resume(self) -> None:
-        """Show and copy the command that resumes the selected session."""
-        if self.session is None:
-            return
-        command = resume_command(self.session)
-        if command is None:
-            self.main.status(f"no command is known that resumes this session of {self.session.source}", self)
-        else:
-            self.main.copy(command, "copied: run it in a shell")
-
 
 def _haystack(one: SessionSummary) -> str:
     return f"{one.prompt}\n{one.project}\n{' '.join(one.models)}\n{one.source}\n{one.session}\n{one.status}".lower()
@@ -205,23 +247,25 @@ def _key(one: SessionSummary) -> tuple[str, str, str]:
     return one.source, one.session, one.path
 
 
-class ReplayView(AppView):
+class ReplayView(SessionKeys):
     """A session as a conversation, laid out in a thread; only the lines on the screen are unpacked."""
 
     title = "Replay"
-    keys = (("esc", "back"), ("↑↓ space", "scroll"), ("g/G", "first/last"), ("y", "copy id"), ("r", "resume command"))
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy_id", show=False),
-        Binding("r", "resume", show=False),
-    ]
+    keys = (("esc", "back"), ("↑↓ space", "scroll"), ("g/G", "first/last"), *SessionKeys.keys)
 
     def __init__(self) -> None:
         super().__init__(id="replay")
         self._session: SessionSummary | None = None
         self._store = LineStore()
-        self._laying_out: _LayingOut | None = None
-        self._width = 0
+        self._layout: _Layout | None = None
+        self._noted: tuple[object, ...] = ()
         self._block = 0  # the one at the top of the screen, until it is laid out again
+        self._is_at_end = False
+
+    @property
+    def session(self) -> SessionSummary | None:
+        """The session on the screen."""
+        return self._session
 
     def on_mount(self) -> None:
         """Show lines as they are laid out."""
@@ -229,72 +273,86 @@ class ReplayView(AppView):
 
     def open(self, session: SessionSummary) -> None:
         """Show a session from its beginning."""
-        self._session, self._block, self._width = session, 0, 0
+        self.leave()
+        self._session, self._block, self._is_at_end = session, 0, False
         self._store = LineStore()
         self.show(self._store.line, 0)
         self.lay_out()
 
     def leave(self) -> None:
         """Stop the thread."""
-        if self._laying_out is not None:
-            self._laying_out.stop()
-            self._laying_out = None
+        if self._layout is not None:
+            self._layout.stop()
+            self._layout = None
 
     def lay_out(self) -> None:
         """Lay out for the present width; the old lines stay until the new ones reach the same place."""
         width = max(20, self.size.width - 1)
-        if self._session is None or width == self._width or not self.display:
+        if self._session is None or not self.display or (self._layout is not None and self._layout.width == width):
             return
         if len(self._store):
+            self._is_at_end = (
+                self.scroll_offset.y > 0 and self._shows_end() and (self._layout is None or self._layout.is_done)
+            )
             self._block = max(0, bisect_right(self._store.starts, self.scroll_offset.y) - 1)
         self.leave()
-        self._width = width
-        self._laying_out = _LayingOut(self.main, self._session, width)
+        self._layout = _Layout(self.main, self._session, width)
 
     def _grow(self) -> None:
-        running = self._laying_out
-        if running is None:
+        """Show the lines that the thread has added, or all of them if it has laid out the session again."""
+        layout = self._layout
+        if layout is None:
             return
-        is_done, store = running.is_done, running.store
-        if store is not self._store and (
-            is_done or (len(store.starts) > self._block + 1 and len(store) > self.size.height)
-        ):
-            top = store.starts[min(self._block, len(store.starts) - 1)] if store.starts else 0
-            self._store = store
-            self.show(store.line, len(store))
-            self.scroll_to(y=top, animate=False, force=True)
-        elif store is self._store:
+        is_done, store, before = layout.is_done, layout.store, self._store
+        if store is before:
             self.grow(len(store))
-        if is_done:
-            self._laying_out = None
-        self._note(running, is_done=is_done)
+        elif layout.rounds > 1:
+            to_end, top = self._shows_end(), self.scroll_offset.y
+            self._replace(store, len(store) if to_end else top)
+        elif is_done or (not self._is_at_end and len(store.starts) > self._block + 1 and len(store) > self.size.height):
+            top = store.starts[min(self._block, len(store.starts) - 1)] if store.starts else 0
+            self._replace(store, len(store) if self._is_at_end else top)
+        self._note(layout, is_done=is_done)
 
-    def _note(self, running: _LayingOut, *, is_done: bool) -> None:
-        session = self._session
-        if running.error:
-            self.main.status(running.error, self, failed=True)
-        elif session is not None:
-            lines = counted(len(running.store), "line")
+    def _replace(self, store: LineStore, top: int) -> None:
+        self._store = store
+        self.show(store.line, len(store))
+        self.scroll_to(y=top, animate=False, force=True)
+
+    def _shows_end(self) -> bool:
+        return self.scroll_offset.y + self.size.height >= len(self._store)
+
+    def _note(self, layout: _Layout, *, is_done: bool) -> None:
+        session, noted = self._session, (layout, len(layout.store), is_done, layout.error)
+        if session is None or noted == self._noted:
+            return
+        self._noted = noted
+        if layout.error:
+            self.main.status(layout.error, self, failed=True)
+        else:
+            lines = counted(len(layout.store), "line")
             self.main.status(f"{session.source} {session.session} · {lines}{'' if is_done else ', reading …'}", self)
 
-    def action_copy_id(self) -> None:
-        """Copy the session's id."""
-        self.main.sessions.action_copy_id()
 
-    def action_resume(self) -> None:
-        """Show and copy the command that resumes the session."""
-        self.main.sessions.action_resume()
+class _Layout:
+    """A thread that lays out a session into a store of lines, and into a new one when its log has grown.
 
-
-class _LayingOut:
-    """A thread that lays out a session into a store of lines."""
+    Attributes:
+        width: The width in cells.
+        store: The lines; complete if `rounds` is above 1.
+        rounds: How often the session was read.
+        is_done: Whether it was read to its end.
+        error: Why it cannot be read; empty if it can.
+    """
 
     def __init__(self, app: Main, session: SessionSummary, width: int) -> None:
+        self.width = width
         self.store = LineStore()
-        self.error = ""
+        self.rounds = 1
         self.is_done = False
+        self.error = ""
         self._stopped = threading.Event()
-        self._app, self._session, self._width = app, session, width
+        self._app, self._session = app, session
         threading.Thread(target=self._run, daemon=True).start()
 
     def stop(self) -> None:
@@ -303,15 +361,37 @@ class _LayingOut:
 
     def _run(self) -> None:
         try:
-            with self._app.queries.conversation(self._session, self._width) as blocks:
-                for lines in blocks:
-                    if self._stopped.is_set():
-                        return
-                    self.store.add_block([[(text, str(style)) for text, style in line] for line in lines])
+            version = self._fill(self.store)
+            while self._wait_for_change(version):
+                store = LineStore()
+                version = self._fill(store)
+                if not self._stopped.is_set():
+                    self.store, self.rounds = store, self.rounds + 1
         except self._app.ERRORS as error:
             self.error = str(error)
         finally:
             self.is_done = True
+
+    def _fill(self, store: LineStore) -> tuple[int, ...] | None:
+        """Add all lines of the session to a store, and return the log's version before it was read."""
+        started = time.monotonic()
+        version = self._app.queries.version(self._session)
+        with self._app.queries.conversation(self._session, self.width) as blocks:
+            for lines in blocks:
+                if self._stopped.is_set():
+                    break
+                store.add_block([[(text, str(style)) for text, style in line] for line in lines])
+        self.is_done = True
+        self._pause = max(_LOOK_SECONDS, _REST_FACTOR * (time.monotonic() - started))
+        return version
+
+    def _wait_for_change(self, version: tuple[int, ...] | None) -> bool:
+        """Wait until the log has another version than this; return False when stopped."""
+        while not self._stopped.wait(self._pause):
+            now = self._app.queries.version(self._session)
+            if now is not None and now != version:
+                return True
+        return False
 
 
 class UsageView(AppView):

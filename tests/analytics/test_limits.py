@@ -3,6 +3,7 @@
 import pytest
 
 from sessionlog.analytics.limits import RateLimit
+from sessionlog.ledger.reading import LoggedLimit
 from sessionlog.sources.record import Limit
 from tests.analytics.workday import HOUR, MINUTE, fold_hours
 from tests.ledger.entries import NOON, record, session
@@ -10,7 +11,7 @@ from tests.ledger.entries import NOON, record, session
 
 def word(now_ns=NOON, source="codex", **fields):
     known = {"time_ns": NOON - HOUR, "name": "primary", "used_percent": 40.0}
-    return RateLimit(source=source, limit=Limit(**(known | fields)), now_ns=now_ns)
+    return RateLimit(source=source, limit=LoggedLimit(**(known | fields)), now_ns=now_ns)
 
 
 @pytest.mark.parametrize(

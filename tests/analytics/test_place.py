@@ -24,7 +24,7 @@ from sessionlog.errors import InvalidQuery, MissingExtra  # noqa: E402 - as abov
 from sessionlog.pricing.seed_table import PricingTable  # noqa: E402 - as above
 from tests.export.machines import SUMS, Machine, nano  # noqa: E402 - as above
 from tests.export.test_parquet import add_log, fill, make_machine  # noqa: E402 - as above
-from tests.ledger.entries import PRICES, record, session  # noqa: E402 - as above
+from tests.ledger.entries import NOON, PRICES, record, session  # noqa: E402 - as above
 from tests.ledger.test_copies import LOGS  # noqa: E402 - as above
 from tests.profiles import examples  # noqa: E402 - as above
 from tests.sources.homes import all_cases, build_home  # noqa: E402 - as above
@@ -125,6 +125,60 @@ def test_logs_that_are_split_over_machines_count_as_in_one_ledger(tmp_path_facto
     assert sums(aggregate_usage(whole.team)) == sums(mine)
 
 
+MAIN_LOGS = st.tuples(st.just(False), st.sampled_from([None, "success", "error"]), st.sampled_from([None, 1, 5]))
+LOGS_OF_AGENTS = st.just((True, None, None))
+
+
+@examples(6)
+@given(st.lists(MAIN_LOGS | LOGS_OF_AGENTS, min_size=1, max_size=4), st.data())
+def test_logs_of_one_session_that_are_split_over_machines_end_it_as_in_one_ledger(tmp_path_factory, logs, data):
+    """Its latest main log has the end, its earliest the project; logs of sub-agents, which may be the last, have times."""
+    folder = tmp_path_factory.mktemp("session")
+    starts, ends = (data.draw(st.permutations(range(len(logs)))) for _ in range(2))
+    scans = [
+        session("s", record(key=f"r{number}"), path=f"{number}.jsonl", part=part, status=status, turns=turns,
+            start_ns=NOON + starts[number], last_ns=NOON + 9 + ends[number], project=f"/p{number}")
+        for number, (part, status, turns) in enumerate(logs)
+    ]  # fmt: skip
+    whole = make_machine(folder, "whole")
+    fill(whole, scans)
+    machines = [data.draw(st.sets(st.sampled_from("abc"), min_size=1)) for _ in scans]
+    for name in sorted(set().union(*machines)):
+        machine = make_machine(folder, name)
+        fill(machine, [scan for scan, some in zip(scans, machines, strict=True) if name in some])
+        machine.export(prices=PRICES)
+    [mine] = list_sessions(ledger=whole.ledger, env=whole.env, prices=PRICES, jobs=1, now=NOW).to_dict()["rows"]
+    [found] = list_sessions(whole.team, now=NOW).to_dict()["rows"]
+    assert {name: found[name] for name in found if name not in UNKNOWN} == {
+        name: mine[name] for name in mine if name not in UNKNOWN
+    }
+
+
+def test_a_sub_agent_s_log_on_another_machine_does_not_end_its_session(tmp_path):
+    """Codex's sub-agents have logs of their own, which another machine may have without their parent's."""
+    desk, laptop = make_machine(tmp_path, "desk"), make_machine(tmp_path, "laptop")
+    fill(desk, [session("s", record(key="a"), turns=1)])
+    fill(laptop, [session("s", record(key="b"), path="agent.jsonl", part=True, status=None, last_ns=NOON + 5)])
+    for machine in (desk, laptop):
+        machine.export(prices=PRICES)
+    totals = aggregate_usage(desk.team, now=NOW).totals
+    assert (totals.requests, totals.success_sessions, totals.unfinished_sessions) == (2, 1, 0)
+
+
+def test_sessions_exported_without_a_later_column_still_count(machine, tmp_path):
+    """Columns are added within a version; beside a machine that exports them all, and alone."""
+    path = next(Path(machine.team).glob("sessions/**/*.parquet"))
+    older = f"SELECT * EXCLUDE (part, main_start_ns, main_last_ns) FROM '{path}'"
+    duckdb.execute(f"COPY ({older}) TO '{path}' (FORMAT parquet, KV_METADATA {{sessionlog_schema: '1'}})")
+    resize(path)
+    assert problems_of(machine) == ([], 1)
+    other = make_machine(tmp_path, "b")
+    add_log(other, "t")
+    other.export()
+    assert problems_of(machine) == ([], 2)
+    assert aggregate_usage(machine.team).totals.success_sessions == 2
+
+
 @pytest.fixture
 def machine(tmp_path):
     """A machine that has exported a session."""
@@ -166,6 +220,16 @@ def test_a_native_log_on_two_machines_counts_once(machine, tmp_path):
     other.export()
     assert aggregate_usage(machine.team).totals.requests == 1
     assert aggregate_tools(machine.team).totals.calls == 1
+
+
+@pytest.mark.parametrize(("laptop", "requests"), [("y", 2), ("zx", 2)])
+def test_logs_of_superseding_sessions_that_are_not_there_count_once(tmp_path, laptop, requests):
+    """Each of them on every machine, whatever number its ledger gives it."""
+    for name, logs in (("desk", "x"), ("laptop", laptop)):
+        machine = make_machine(tmp_path, name)
+        fill(machine, [session(log, record(superseded_by="" if log == "z" else f"codex:{log}")) for log in logs])
+        machine.export(prices=PRICES)
+    assert aggregate_usage(machine.team, now=NOW).totals.requests == requests
 
 
 def damage(path):
@@ -284,6 +348,7 @@ def test_what_a_place_cannot_answer_is_one_sentence(machine, tmp_path, monkeypat
     """Routes, metadata, prices, audits, a place beside logs, and without DuckDB."""
     for options, words in (
         ({"by": ["route"]}, "has no route"),
+        ({"by": ["skill"]}, "has no skill"),
         ({"by": ["meta.team"]}, "has no meta.team"),
         ({"prices": PricingTable({})}, "leave out --prices"),
         ({"paths": [machine.team, str(tmp_path)]}, "give only one kind of PATH"),

@@ -12,6 +12,7 @@ from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
+from sessionlog.ledger.schema import ATTRIBUTION
 from tests.ledger.entries import NOON, SECOND, book_of, record, session
 from tests.profiles import examples
 
@@ -44,6 +45,9 @@ FULL = session(
         branch="main",
         version="2.1",
         agent="Explore",
+        skill="release:notes",
+        plugin="release",
+        mcp="tracker",
         time_ns=at("2026-11-21T23:30:00"),
     ),
     source="fizeau",
@@ -63,6 +67,9 @@ FULL = session(
         ("branch", "main"),
         ("version", "2.1"),
         ("agent", "Explore"),
+        ("skill", "release:notes"),
+        ("plugin", "release"),
+        ("mcp", "tracker"),
         ("response_model", "m-1"),
         ("session", "s-1"),
         ("project", "/srv/app"),
@@ -89,11 +96,11 @@ def test_every_key_is_tested():
 
 
 def test_missing_keys_are_unknown():
-    """Every key of an empty session is the word."""
+    """Every key of an empty session is the word, but for what no response is charged to."""
     bare = session("s", record(provider="unknown", model="unknown", time_ns=None), source="unknown", status="")
     keys = (*(key for key in KEYS if key not in ("session", "agent", "machine")), "meta.team")
     [row] = fold_usage(book_of(bare), selection(by=keys)).rows
-    assert set(row.keys.values()) == {"unknown"}
+    assert row.keys == dict.fromkeys(keys, "unknown") | dict.fromkeys(ATTRIBUTION, "-")
     assert tuple(row.keys) == keys
 
 

@@ -1,9 +1,12 @@
 """A command line in a world of its own: an empty home, no settings, no terminal, and logs that never change."""
 
+import fcntl
 import json
 import os
+import struct
 import subprocess
 import sys
+import termios
 from typing import NamedTuple
 
 import pytest
@@ -72,6 +75,40 @@ def process(home):
         return Ran(ended.returncode, (ended.stdout or b"").decode(), ended.stderr.decode())
 
     return run
+
+
+@pytest.fixture
+def terminal(home):
+    """Run a command on a pseudo-terminal of some columns; return what it showed, with or without its notes.
+
+    A slow machine would see a progress bar among the notes.
+    """
+
+    def run(*arguments, columns=100, notes=True, **environment):
+        ours, theirs = os.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        command = [sys.executable, "-m", "sessionlog", *map(str, arguments)]
+        running = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs if notes else subprocess.DEVNULL,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        os.close(theirs)
+        shown = _until_closed(ours)
+        running.wait(timeout=30)
+        return shown.decode().replace("\r\n", "\n")
+
+    return run
+
+
+def _until_closed(fd):
+    pieces = []
+    try:
+        while piece := os.read(fd, 65_536):
+            pieces.append(piece)
+    except OSError:  # Linux says that the last writer has gone by EIO
+        pass
+    os.close(fd)
+    return b"".join(pieces)
 
 
 @pytest.fixture

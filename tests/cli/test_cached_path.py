@@ -1,8 +1,10 @@
 """The cached path gives the full path's answer to the byte, imports next to nothing, and declines what it cannot do."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -239,15 +241,25 @@ SLOW = {"dataclasses", "inspect", "typing", "msgspec"}
 """Modules that take 3 to 10 ms to import each."""
 
 
-@pytest.mark.parametrize("command", ["sessions", "blocks"])
-def test_json_without_news_needs_little(warmed, command):
-    """Neither what compiles classes and patterns, nor what zones and texts need."""
+@pytest.mark.parametrize(
+    "words", [["sessions"], ["blocks"], ["usage", "--by", "day"], ["usage", "--since", "7d"], ["budget"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_json_without_news_needs_little(warmed, cli, config, monkeypatch, home, words):
+    """Neither what compiles classes and patterns, nor what zones, settings and texts need."""
+    monkeypatch.setenv("TZ", "UTC")
+    if words == ["budget"]:
+        config('[budgets.daily]\nusd = 20\nperiod = "day"\n[budgets.weekly]\ntokens = 1_000\nwindow = "7d"\n')
+    with closing(sqlite3.connect(home / ".local/share/sessionlog/ledger.sqlite")) as ledger, ledger:
+        ledger.execute("INSERT INTO limits SELECT id, 'native', 'primary', 1, 5, 300, NULL, '' FROM files LIMIT 1")
+    cli(*words)  # the first query of a budget writes its seal
     code = (
         "import sys; bare = set(sys.modules); from sessionlog.cli import main; "
         "code = main(sys.argv[1:]); print(*set(sys.modules) - bare, file=sys.stderr); sys.exit(code)"
     )
-    ran = subprocess.run([sys.executable, "-c", code, command, "--json"], capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", code, *words, "--json"], capture_output=True, text=True, check=True)
     loaded = set(ran.stderr.split())
+    assert "sessionlog.cli.reporting" in loaded
     assert (SLOW | HEAVY | {"json", "re", "zoneinfo"}) & loaded == set()
 
 
@@ -319,3 +331,22 @@ def test_a_question_without_a_cached_path_is_declined():
     for command in set(COMMANDS) - {"usage"}:
         assert not cached_path.answer(command, settings_of(command, {"as_json": True}))
     assert fast_path.parse(["usage", "--json"])["as_json"]
+
+
+@pytest.mark.parametrize(
+    "change", [None, _new_log, _grown_log, _lost_log], ids=lambda change: getattr(change, "__name__", "none")
+)
+def test_a_budget_of_an_up_to_date_ledger_is_that_of_an_opened_one(warmed, cli, config, monkeypatch, record, change):
+    """Also after a change, and with prices of one's own, for which the ledger has to be priced anew."""
+    budget = '[budgets.daily]\nusd = 2\nwindow = "900d"\n[budgets.calls]\nrequests = 3\nwindow = "900d"\n'
+    for own in ("", '[prices."vllm/*"]\ninput = 1000\noutput = 2000\n'):
+        config(budget + own)
+        now = ["--json", "--now", "2026-12-01T00:00:00Z"]
+        before = cli("budget", *now)
+        if change is not None and not own:
+            change(warmed, record)
+        light = cli("budget", *now)
+        with monkeypatch.context() as patch:
+            patch.setattr("sessionlog.analytics.budgets.report.ask_current", lambda *_: None)
+            assert cli("budget", *now) == light
+        assert light.json["rows"][1]["used"] >= before.json["rows"][1]["used"]

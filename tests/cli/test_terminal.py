@@ -1,12 +1,6 @@
 """Colour on a terminal and nowhere else; what a pipe gets is plain text."""
 
-import fcntl
-import os
 import re
-import struct
-import subprocess
-import sys
-import termios
 
 import pytest
 
@@ -16,40 +10,6 @@ OTHER_FORMS = (
     ["usage", "--json"], ["usage", "--csv"], ["usage", "--markdown"], ["sessions", "--json"], ["sessions", "--csv"],
     ["sessions", "--markdown"], ["routing-quality", "--json"], ["routing-quality", "--csv"], ["check", "--json"],
 )  # fmt: skip
-
-
-@pytest.fixture
-def terminal(home):
-    """Run a command on a pseudo-terminal of some columns; return what it showed, with or without its notes.
-
-    A slow machine would see a progress bar among the notes.
-    """
-
-    def run(*arguments, columns=100, notes=True, **environment):
-        ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        command = [sys.executable, "-m", "sessionlog", *map(str, arguments)]
-        running = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs if notes else subprocess.DEVNULL,
-            env={**os.environ, **environment},
-        )  # fmt: skip
-        os.close(theirs)
-        shown = _until_closed(ours)
-        running.wait(timeout=30)
-        return shown.decode().replace("\r\n", "\n")
-
-    return run
-
-
-def _until_closed(fd):
-    pieces = []
-    try:
-        while piece := os.read(fd, 65_536):
-            pieces.append(piece)
-    except OSError:  # Linux says that the last writer has gone by EIO
-        pass
-    os.close(fd)
-    return b"".join(pieces)
 
 
 def test_a_terminal_gets_colour(terminal, logs):

@@ -8,6 +8,8 @@ import pytest
 from benchmarks.corpus import generate
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.engine import scanner as engine
+from sessionlog.engine import workers
+from sessionlog.engine.shares import LOG, divide
 from sessionlog.ledger.scanning import Job
 
 
@@ -77,13 +79,12 @@ def test_progress_counts_every_log_once(logs, small_shares):
 
 def test_shares_hold_every_job_once_and_large_ones_go_first():
     """A large log alone and at once, so that nobody waits for it at the end; small ones together."""
-    file = engine._FILE
-    sizes = [file, engine._SHARE * 3, file, engine._SHARE, engine._SHARE // 2, engine._SHARE // 2, file]
-    sizes = [max(0, size - engine._FILE) for size in sizes]
+    sizes = [LOG, engine._SHARE * 3, LOG, engine._SHARE, engine._SHARE // 2, engine._SHARE // 2, LOG]
+    sizes = [max(0, size - LOG) for size in sizes]
     work = [Job(number=n, source="native", path=str(n), size=size) for n, size in enumerate(sizes)]
-    given = [[job.number for job in share] for share in reversed(engine.divide(work))]
+    given = [[job.number for job in share] for share in reversed(divide(work, engine._SHARE, engine._size))]
     assert given == [[1], [0, 2], [3], [4, 5], [6]]
-    assert engine.divide([]) == []
+    assert divide([], engine._SHARE, engine._size) == []
 
 
 @pytest.mark.parametrize(
@@ -93,11 +94,11 @@ def test_shares_hold_every_job_once_and_large_ones_go_first():
 def test_processes_are_started_where_they_pay(monkeypatch, jobs, size, may_fork, spread):
     """By the bytes to read, by demand, and only where a fork is safe."""
     asked = []
-    monkeypatch.setattr(engine, "may_fork", lambda: may_fork)
-    monkeypatch.setattr(engine, "usable_cores", lambda: 2)
+    monkeypatch.setattr(workers, "may_fork", lambda: may_fork)
+    monkeypatch.setattr(workers, "usable_cores", lambda: 2)
     monkeypatch.setattr(engine, "_spread", lambda *_, **__: asked.append("spread") or iter(()))
     monkeypatch.setattr(engine, "scan_here", lambda *_: iter(()))
-    work = [Job(number=n, source="native", path=str(n), size=max(0, size // 2 - engine._FILE)) for n in range(2)]
+    work = [Job(number=n, source="native", path=str(n), size=max(0, size // 2 - LOG)) for n in range(2)]
     list(engine.scanner(None, jobs)(work, {}, None))
     assert asked == (["spread"] if spread else [])
 
@@ -106,4 +107,5 @@ def test_processes_are_started_where_they_pay(monkeypatch, jobs, size, may_fork,
 def test_a_worker_that_dies_loses_no_task(lives):
     """Each task has its result once, whoever computed it."""
     executor = Failing(BrokenProcessPool(), lives)
-    assert sorted(engine.map_logs(str, range(9), int, executor=executor)) == [str(number) for number in range(9)]
+    found = workers.map_tasks(str, range(9), int, executor=executor)
+    assert sorted(result for _, result in found) == [str(number) for number in range(9)]

@@ -509,6 +509,22 @@ def test_a_url_that_cannot_be_used_is_named(monkeypatch):
         place.names("manifest")
 
 
+def test_a_secret_key_with_a_slash_is_not_shown(monkeypatch):
+    """Neither in the name of the place nor in the store's own error; the store gets the key as an option."""
+    core = pytest.importorskip("fsspec.core")
+    given = []
+
+    def refuse(address, **options):
+        given.append((address, options))
+        raise OSError("the key AK:se/cret is refused")
+
+    monkeypatch.setattr(core, "url_to_fs", refuse)
+    with pytest.raises(NotExported) as caught:
+        RemoteFolder("s3://AK:se/cret@bucket/x")
+    assert str(caught.value) == "s3://bucket/x: the key … is refused"
+    assert given == [("s3://bucket/x", {"key": "AK", "secret": "se/cret"})]
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     """With the system's reason."""
     (tmp_path / "file").write_text("x")

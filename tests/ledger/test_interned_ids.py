@@ -7,7 +7,7 @@ import pytest
 from sessionlog.ledger.book import make_tables
 from sessionlog.ledger.interned_ids import InternedIds
 
-LABEL = ("acme", "m", "unknown", "/w", "main", "1", "main", "request", "exact", "", "")
+LABEL = ("acme", "m", "unknown", "/w", "main", "1", "main", "request", "exact", "", "", "", "", "")
 NAME = ("Bash", "", "main", "/w")
 
 

@@ -8,12 +8,14 @@ import pytest
 
 from sessionlog._version import __version__
 from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.schema import VERSION
+from sessionlog.ledger.schema import ATTRIBUTION, VERSION
 from sessionlog.ledger.store import open_ledger, open_read_only
 from tests.ledger.entries import PRICES
+from tests.sources.homes import build_home, environment
 
 DUMPS = Path(__file__).parents[2] / "testdata/ledger"
 """Each of an `AgedHome`: fifteen responses of which fourteen count; two logs are gone, with three of them."""
@@ -71,3 +73,23 @@ def test_until_then_it_cannot_be_asked(path):
     with pytest.raises(LedgerUnusable, match="older sessionlog"):
         open_read_only(path)
     assert open_current(path, {}) is None
+
+
+def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
+    """Version 6 did not have it: the logs that have not changed since are read again, others are charged to nothing."""
+    env = environment("claude-code/charged-to", build_home("claude-code/charged-to", tmp_path))
+    path = str(tmp_path / "ledger.sqlite")
+    book = open_ledger(path, PRICES)
+    refresh(book, env)
+    for column in ATTRIBUTION:
+        book.connection.execute(f"ALTER TABLE labels DROP COLUMN {column}")
+    book.connection.execute("UPDATE files SET parser = 4")
+    book.connection.execute("PRAGMA user_version = 6")
+    book.close()
+    book = open_ledger(path, PRICES)
+    servers = "SELECT l.mcp, SUM(r.requests) FROM records r JOIN labels l ON l.id = r.label_id GROUP BY 1 ORDER BY 1"
+    assert book.query(servers, {}) == [("", 7)]
+    refresh(book, env)
+    assert book.query(servers, {}) == [("", 4), ("github", 2), ("tracker", 1)]
+    assert compare_derived(book.copy()) == []
+    book.close()

@@ -77,10 +77,13 @@ def test_p02_a_real_process_keeps_its_word(tmp_path, seed):
 @pytest.mark.timeout(600)
 def test_p02_kills_while_the_log_is_repaired_packed_and_read_into_a_ledger(folders, seed):
     """Repair, archive and sync are killed as well: nothing is lost or doubled, and the ledger says what the log says."""
-    tally = run_apart(folders, cycles=20, writers=2, seed=seed, actors=("repair", "sync", "archive"))
-    print(tally)
-    assert tally.findings == []
-    assert tally.repaired > 0
+    for attempt in range(10):  # on a busy machine every repair may be killed before its first change
+        tally = run_apart(folders, cycles=20, writers=2, seed=seed + attempt, actors=("repair", "sync", "archive"))
+        print(tally)
+        assert tally.findings == []
+        if tally.repaired:
+            return
+    pytest.fail("no repair changed a log before it was killed")
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from sessionlog.analytics.block import COLUMNS, Block, BlockReport
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.limits import RateLimit
+from sessionlog.ledger.reading import LoggedLimit
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import human_count
 from sessionlog.render.report import render_csv
@@ -167,7 +168,7 @@ def test_clocks_are_those_of_the_zone():
 
 def limits(**fields):
     known = {"time_ns": PRESENT_NS - 10 * MINUTE, "name": "primary", "used_percent": 50.0}
-    word = RateLimit(source="codex", limit=Limit(**(known | fields)), now_ns=PRESENT_NS)
+    word = RateLimit(source="codex", limit=LoggedLimit(**(known | fields)), now_ns=PRESENT_NS)
     return BlockReport(window=None, hours=5, limits=(word,))
 
 

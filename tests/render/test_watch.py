@@ -15,6 +15,7 @@ from sessionlog.analytics.budgets.rules import parse_budgets
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot
+from sessionlog.ledger.reading import LoggedLimit
 from sessionlog.render.console import THEME
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import human_count
@@ -22,7 +23,6 @@ from sessionlog.render.sessions import MARKS
 from sessionlog.render.watch import render_watch
 from sessionlog.render.watch_screen import open_screen
 from sessionlog.render.watch_tables import short_id
-from sessionlog.sources.record import Limit
 from tests.analytics.week import check_golden
 from tests.ledger.entries import NOON, SECOND
 from tests.profiles import examples
@@ -64,7 +64,7 @@ def budget(name, used, limit, unit="usd", level="ok", **more):
 
 def limit(name, used, minutes, resets_ns, source="codex"):
     """A provider's word."""
-    word = Limit(time_ns=NOON - MINUTE, name=name, used_percent=used, window_minutes=minutes, resets_ns=resets_ns)
+    word = LoggedLimit(time_ns=NOON - MINUTE, name=name, used_percent=used, window_minutes=minutes, resets_ns=resets_ns)
     return RateLimit(source=source, limit=word, now_ns=NOON)
 
 

@@ -25,7 +25,7 @@ def missing_texts(case, folder):
         lines = {line for log in logs_of(env) for _, text in texts_of(log) for line in text.split("\n")}
         for line in sorted(lines):
             if words := sorted(words_of(line))[:6]:
-                found = find_candidates(index, parse_query(words), Scope())
+                found = list(find_candidates(index, parse_query(words), Scope()).items)
                 texts = read_texts(found, env)
                 assert len(texts) == len(found), "every item is read again where its log has it"
                 missing += [] if any(line in item.text for item in texts.values()) else [line]

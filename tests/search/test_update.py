@@ -16,6 +16,7 @@ from sessionlog.errors import LedgerUnusable, LogNotReadable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.store import open_ledger
 from sessionlog.pricing.book import PriceBook
+from sessionlog.search import candidates
 from sessionlog.search import extract as extracting
 from sessionlog.search import update as updating
 from sessionlog.search.find import open_up_to_date
@@ -49,6 +50,14 @@ def test_newest_first(home):
         "make the importer resume",
     ]
     assert home.texts("importer", "crash") == ["why does the importer crash"]
+
+
+def test_of_very_many_hits_the_number_is_an_upper_bound(home):
+    """Only the newest are read then; when all are asked for, it is exact."""
+    with patch.object(candidates, "_MANY", 1):
+        some, every = home.find("importer", limit=2), home.find("importer", limit=None)
+    assert (len(some.hits), some.total, some.is_exact) == (2, 3, False)
+    assert (len(every.hits), every.total, every.is_exact) == (3, 3, True)
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -362,3 +362,17 @@ def test_a_file_that_says_nothing_yet_holds_no_events(monkeypatch):
     """A person may name any file; one that neither ends nor gives bytes is no log."""
     monkeypatch.setattr(native, "open_unpacked", lambda _: (_NothingYet(), None))
     assert not holds_events("/proc/kmsg")
+
+
+def test_of_a_log_and_its_packed_copies_the_first_is_listed(tmp_path):
+    """Also where names between them, and a folder's logs, come first; a log of another folder is no copy."""
+    names = [
+        "a.jsonl.gz", "a.jsonl.zst", "b.jsonl", "b.jsonl-old.jsonl", "b.jsonl.2.jsonl", "b.jsonl.2.jsonl.gz",
+        "b.jsonl.d/b.jsonl", "b.jsonl.d/b.jsonl.zst", "b.jsonl.gz", "b.jsonl.zst", "c/b.jsonl.gz",
+    ]  # fmt: skip
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    listed = [os.path.relpath(path, tmp_path) for path in native.list_logs(str(tmp_path))]
+    copies = {"a.jsonl.zst", "b.jsonl.2.jsonl.gz", "b.jsonl.d/b.jsonl.zst", "b.jsonl.gz", "b.jsonl.zst"}
+    assert listed == [name for name in names if name not in copies]

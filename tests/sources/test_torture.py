@@ -82,6 +82,20 @@ def test_provenance_and_agents_equal_the_truth(case, report):
         assert agents == truth["agents"]
 
 
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "charged_to" in truth_of(case)], indirect=True, scope="module"
+)
+def test_what_is_charged_equals_the_truth(case, place):
+    """Every request is in one row of each of `skill`, `plugin` and `mcp`, so that rows sum to the total."""
+    for key, truth in truth_of(case)["charged_to"].items():
+        report = aggregate_usage(None, by=(key,), **place)
+        sums = {row.keys[key]: [row.requests, row.input_tokens, row.output_tokens] for row in report.rows}
+        assert sums == truth
+        assert list(map(sum, zip(*sums.values(), strict=True))) == [
+            report.totals.requests, report.totals.input_tokens, report.totals.output_tokens
+        ]  # fmt: skip
+
+
 def test_sessions_equal_the_truth(case, place):
     """Which sessions there are, how they ended, where, and what they were asked."""
     found = {one.session: one.to_dict() for one in list_sessions(None, **place).rows}

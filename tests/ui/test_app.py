@@ -3,6 +3,8 @@
 import asyncio
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +12,7 @@ pytest.importorskip("textual", reason="the terminal application needs sessionlog
 
 from sessionlog.cli.reporting import report_context
 from sessionlog.cli.ui import LedgerQueries
+from sessionlog.ui import views
 from sessionlog.ui.app import SessionlogApp
 from tests.security.commands import STORY
 
@@ -135,5 +138,92 @@ def test_resizes_keep_the_place(app):
         await pilot.resize_terminal(100, 30)
         await until(pilot, lambda: "2 sessions" in screen(app))
         assert app.sessions.session.session == before
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("view", ["sessions", "replay"])
+def test_a_session_is_opened_as_a_page(app, monkeypatch, tmp_path, view, is_open):
+    """The page is written into a private folder; without a browser its path is copied and shown."""
+    opened, copied = [], []
+    monkeypatch.setattr(views, "open_in_browser", lambda path: opened.append(path) or is_open)
+    monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        if view == "replay":
+            await pilot.press("enter")
+            await until(pilot, lambda: "lines" in screen(app))
+        await pilot.pause(0.3)  # the first size is laid out again, with its own sentence
+        await pilot.press("o")
+        await until(pilot, lambda: "opened in the browser: " in screen(app) or "copied: open it" in screen(app))
+
+    drive(app, steps, (200, 24))
+    [page] = list(tmp_path.glob("sessionlog-page-*/*.html"))
+    assert opened == [str(page)]
+    assert copied == ([] if is_open else opened)
+    assert page.parent.stat().st_mode & 0o077 == 0
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+
+
+TURN = """
+import json, sys
+with open(sys.argv[1], "ab") as log:
+    for seq in range(int(sys.argv[2]), int(sys.argv[3])):
+        content = f"TURN {seq} " + "more text " * 40
+        for kind, data in (
+            ("llm.request", {"messages": [{"role": "user", "content": content}]}),
+            ("llm.response", {"content": f"ANSWER {seq}", "usage": {"input": 5, "output": 7}}),
+        ):
+            event = {"session_id": "evil", "seq": seq, "type": kind, "ts": "2026-11-20T10:00:01Z", "data": data}
+            log.write(json.dumps(event).encode() + b"\\n")
+            log.flush()
+"""
+
+
+def test_a_session_that_grows_shows_its_new_turns(app, monkeypatch, tmp_path):
+    """Another process writes: at the end the view stays at the end, elsewhere it keeps its place."""
+    monkeypatch.setattr(views, "_LOOK_SECONDS", 0.02)
+    log = tmp_path / "logs" / "evil.jsonl"
+
+    def write(first, last):
+        subprocess.run([sys.executable, "-c", TURN, str(log), str(first), str(last)], check=True, timeout=30)
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        await pilot.press("slash", *"gnp", "enter", "enter")
+        await until(pilot, lambda: "you ▸" in screen(app) and "reading" not in screen(app))
+        write(3, 30)
+        await until(pilot, lambda: "ANSWER 29" in screen(app))
+        write(30, 40)
+        await until(pilot, lambda: "ANSWER 39" in screen(app))
+        await pilot.press("pageup", "pageup")
+        before = [line[:78] for line in screen(app).splitlines()[1:-3]]  # without the scroll bar
+        count = len(app.replay._store)
+        write(40, 60)
+        await until(pilot, lambda: len(app.replay._store) > count)
+        assert [line[:78] for line in screen(app).splitlines()[1:-3]] == before
+        await pilot.press("G")
+        await until(pilot, lambda: "ANSWER 59" in screen(app))
+
+    drive(app, steps, (80, 24))
+
+
+def test_a_session_that_is_left_is_not_read_again(app, monkeypatch, tmp_path):
+    """The thread ends with the view."""
+    monkeypatch.setattr(views, "_LOOK_SECONDS", 0.02)
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "lines" in screen(app) and "reading" not in screen(app))
+        layout = app.replay._layout
+        await pilot.press("escape")
+        log = tmp_path / "logs" / "story.jsonl"
+        log.write_bytes(log.read_bytes() * 2)
+        await pilot.pause(0.1)
+        assert layout.rounds == 1
 
     drive(app, steps)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.sums import UnknownUse, unknown_use, unreadable_logs, untimed_requests
+from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.schema import UNREADABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
     from sessionlog.analytics.conditions import Query
+    from sessionlog.ledger.reading import ReadBook
 
 _FEW = 3
+_NOT_READ = ("unreadable", "source_failed")
 
 
 def budget_caveats(
@@ -45,6 +49,20 @@ def budget_caveats(
         if sentences:
             caveats[state.name] = sentences
     return caveats
+
+
+def unreadable_places(book: ReadBook) -> list[str]:
+    """Return a sentence on unreadable paths that the ledger has no row for: their source and usage are unknown.
+
+    `sums.unreadable_logs` reports the unreadable logs that have a row.
+    """
+    if not book.problem_count:
+        return []
+    rows = book.query(f"SELECT path FROM files WHERE missing = {UNREADABLE}", {})  # noqa: S608 - a number
+    known = {path_of(path) for (path,) in rows}
+    found = {one.path: one.detail for one in book.problems if one.kind in _NOT_READ and one.path not in known}
+    more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
+    return [f"{path} cannot be read ({detail}){more}" for path, detail in list(found.items())[:1]]
 
 
 def use_caveats(

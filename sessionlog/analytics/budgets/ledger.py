@@ -18,11 +18,12 @@ from weakref import WeakSet
 
 from sessionlog import files
 from sessionlog.analytics.budgets import tamper_check
+from sessionlog.analytics.budgets.caveats import unreadable_places
 from sessionlog.analytics.budgets.states import FUNCTIONS
 from sessionlog.errors import SessionLogError
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.schema import UNREADABLE
 from sessionlog.ledger.store import WAIT_SECONDS, open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from sessionlog.analytics.budgets.clock import Clock
 
 _PAUSE = 0.005
-_NOT_READ = ("unreadable", "source_failed")
 _open: WeakSet[BudgetLedger] = WeakSet()
 _inherited: list[Book] = []
 """The parent process's ledgers, kept from garbage collection: closing one here would end the parent's transaction."""
@@ -92,19 +92,10 @@ class BudgetLedger:
             book.notes.clear()
             refresh(book, self.env, scanner=scanner, progress=progress)
             if not book.notes or time.monotonic() > until:
-                return [*book.notes, *self._unreadable_places(book)]
+                places = unreadable_places(book)
+                self._has_unreadable_logs = self._has_unreadable_logs or bool(places or book.missing(UNREADABLE))
+                return [*book.notes, *places]
             time.sleep(_PAUSE)
-
-    def _unreadable_places(self, book: Book) -> list[str]:
-        """Return a sentence on unreadable paths that the ledger has no row for: their source and usage are unknown.
-
-        `sums.unreadable_logs` reports the unreadable logs that have a row.
-        """
-        known = {path_of(path) for (path,) in book.query("SELECT path FROM files WHERE missing = 3", {})}
-        found = {one.path: one.detail for one in book.problems if one.kind in _NOT_READ and one.path not in known}
-        self._has_unreadable_logs = self._has_unreadable_logs or bool(found or known)
-        more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
-        return [f"{path} cannot be read ({detail}){more}" for path, detail in list(found.items())[:1]]
 
     def confirm(self) -> list[str]:
         """Accept the ledger and the clock as they are; return the warnings that this ends.
@@ -164,6 +155,10 @@ class BudgetLedger:
             own = tamper_check.write_seal(book.connection, book.query, self.clock())
             book.commit()
         tamper_check.mark(self.path, self.env, own)
+
+
+LEDGER_ERRORS = (OSError, sqlite3.Error, ValueError, TypeError)
+"""What a query of a damaged ledger may raise."""
 
 
 def ledger_error_text(error: Exception) -> str:

@@ -6,26 +6,28 @@ reservations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from sessionlog.analytics.budgets import tamper_check
-from sessionlog.analytics.budgets.caveats import use_caveats
+from sessionlog.analytics.budgets.caveats import unreadable_places, use_caveats
 from sessionlog.analytics.budgets.clock import read_clock
-from sessionlog.analytics.budgets.ledger import BudgetLedger
-from sessionlog.analytics.budgets.rules import BudgetRule
-from sessionlog.analytics.budgets.states import BudgetState, budget_states
+from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.book import Book
-from sessionlog.ledger.sync import Progress, Scanner, scan_here
+from sessionlog.ledger.cached import ask_current
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from typing import Any, ClassVar
+
     from sessionlog.analytics.budgets.clock import Clock
+    from sessionlog.analytics.budgets.rules import BudgetRule
+    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
 
 IDLE = "no session had an event in the last ten minutes"
@@ -112,13 +114,13 @@ class BudgetReport(Report):
 def report_budgets(
     ledger: str,
     rules: Sequence[BudgetRule],
-    prices: PriceBook,
+    prices: PriceBook | None,
     *,
     env: Mapping[str, str],
     zone: str,
     now: datetime,
     clock: Clock = read_clock,
-    scanner: Scanner = scan_here,
+    jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> BudgetReport:
     """Bring a ledger up to date and return the report on budgets.
@@ -126,12 +128,12 @@ def report_budgets(
     Args:
         ledger: The ledger's file; created if missing.
         rules: The budgets.
-        prices: The prices of responses without a recorded cost.
+        prices: The prices of responses without a recorded cost; None for the list prices.
         env: The environment, by which the agents' logs and the ledger's marker are found.
         zone: The time zone of days, weeks and months.
         now: The present, for the budgets' periods.
         clock: The present for reservations and for the tamper check.
-        scanner: Reads the logs.
+        jobs: Processes that scan; None to choose by the amount of work.
         progress: Called after every log.
 
     Raises:
@@ -140,20 +142,37 @@ def report_budgets(
         sqlite3.Error: It is damaged, or another process has been writing for too long.
         InvalidWindow: The time zone is unknown.
     """
-    budget_ledger = BudgetLedger(ledger, prices, env, clock)
     now_ns, moment = int(now.timestamp()) * 1_000_000_000 + now.microsecond * 1000, clock()
+
+    def fold(book: ReadBook, notes: Sequence[str]) -> BudgetReport:
+        states = budget_states(book.query, rules, now_ns=now_ns, zone=resolve_zone(zone), moment=moment)
+        warnings = tamper_check.warnings(book.query, ledger, env, clock())
+        return BudgetReport(rows=tuple(_reported(book, state, [*notes, *warnings]) for state in states))
+
+    def fold_current(book: ReadBook) -> BudgetReport:
+        for name, function in FUNCTIONS.items():
+            book.define(name, function)
+        return fold(book, unreadable_places(book))
+
+    if (prices is None or prices.is_shipped) and tamper_check.is_marked(ledger, env):
+        found = ask_current(ledger, env, fold_current)
+        if found is not None:
+            return found
+    from sessionlog.analytics.budgets.ledger import BudgetLedger
+    from sessionlog.engine.scanner import scanner
+    from sessionlog.pricing.book import PriceBook
+
+    budget_ledger = BudgetLedger(ledger, PriceBook.load() if prices is None else prices, env, clock)
     try:
         with budget_ledger.locked() as book:
-            notes = budget_ledger.bring_up_to_date(book, scanner=scanner, progress=progress)
+            notes = budget_ledger.bring_up_to_date(book, scanner=scanner(jobs=jobs), progress=progress)
             with book.reading():
-                states = budget_states(book.query, rules, now_ns=now_ns, zone=resolve_zone(zone), moment=moment)
-                warnings = tamper_check.warnings(book.query, ledger, env, clock())
-                return BudgetReport(rows=tuple(_reported(book, state, [*notes, *warnings]) for state in states))
+                return fold(book, notes)
     finally:
         budget_ledger.close()
 
 
-def _reported(book: Book, state: BudgetState, notes: Sequence[str]) -> ReportedBudget:
+def _reported(book: ReadBook, state: BudgetState, notes: Sequence[str]) -> ReportedBudget:
     found = book.query("SELECT session FROM sessions WHERE id = :session_id", {"session_id": state.session})
     session = str(found[0][0]) if found else ""
     used = round(state.used * state.rule.in_one)

@@ -36,12 +36,12 @@ _USES = {
     "requests": "r.requests > 0",
 }
 _TOKENS = "r.input + r.output + r.cache_read + r.cache_write"
-_WITHOUT_COST = """FROM (SELECT DISTINCT t.file_id, t.session_id
-          FROM quarter_hours c JOIN log_sessions t ON t.session_id = c.session_id
-          WHERE c.unknown {since}) t
-    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id JOIN labels l ON l.id = r.label_id
-    JOIN sessions n ON n.id = r.session_id
-    WHERE r.counts AND r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {scope}"""
+_WITHOUT_COST = """FROM responses r JOIN labels l ON l.id = r.label_id JOIN sessions n ON n.id = r.session_id
+    WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
+        WHERE c.unknown {since})
+    AND r.counts AND r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {scope}"""
+"""`CROSS JOIN` keeps SQLite from reading all records."""
+
 _UNKNOWN_USE = f"""SELECT l.provider || '/' || l.model, MAX({_TOKENS} > 0 OR NOT r.requests), SUM(r.requests),
         SUM(CASE WHEN {_TOKENS} > 0 THEN 0 ELSE r.requests END)
     {_WITHOUT_COST} GROUP BY 1 ORDER BY 1"""

@@ -20,14 +20,14 @@ from sessionlog import files
 from sessionlog.analytics.sql.event_logs import ChosenLogs, EventSelection, choose_logs
 from sessionlog.analytics.sql.event_relations import RELATIONS
 from sessionlog.analytics.sql.result_stream import read_batch, unique_names
-from sessionlog.engine.scanner import usable_cores
 from sessionlog.engine.shares import map_shares
+from sessionlog.engine.workers import usable_cores
 from sessionlog.errors import InvalidQuery, Problem
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.event_files import EventFile, Wanted, write_rows
 from sessionlog.transcript.event_rows import COLUMNS
 
-_MEMORY = "256MB"
+_MEMORY = "192MB"
 _SPILL = "20GB"
 _LEAST_OBJECT = 1 << 24  # DuckDB's own limit of a JSON line
 _NAMED = 5

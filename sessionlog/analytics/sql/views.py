@@ -113,6 +113,9 @@ USAGE = View(
         ("archived", "s.archived", "1 if the log has been deleted since"),
         ("path", "s.path", "the log"),
         ("cache_savings_usd", "r.saved_nano / 1e9", "what it would cost more without a cache, at list prices"),
+        ("skill", "l.skill", "the skill that the log charges the response to; empty for none"),
+        ("plugin", "l.plugin", "the plugin that it charges it to; empty for none"),
+        ("mcp", "l.mcp", "the MCP server that it charges it to, or that the response calls; empty for none"),
     ),
     tables=f"{FROM.replace('records r', 'main.records r').replace('sessions s', 'main.sessions s')} WHERE s.counted",
 )

@@ -7,14 +7,17 @@ length. The window is the same for every session, so the paces of sessions add u
 
 from __future__ import annotations
 
-from typing import Any
-
-from sessionlog.analytics.budgets.states import BudgetState
-from sessionlog.analytics.limits import RateLimit
-from sessionlog.events.money import usd
+from sessionlog.analytics.status.sums import NANO
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.fast_dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessionlog.analytics.budgets.states import BudgetState
+    from sessionlog.analytics.limits import RateLimit
 
 SCHEMA = "sessionlog.watch/1"
 STEP_NS = 30 * SECOND
@@ -62,7 +65,7 @@ class Pace:
     @property
     def cost_per_minute(self) -> float | None:
         """US dollars per minute."""
-        return None if self.cost_nano is None else usd(self.cost_nano) / self.minutes
+        return None if self.cost_nano is None else self.cost_nano / NANO / self.minutes
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object."""
@@ -285,4 +288,4 @@ def time_text(time_ns: int | None) -> str | None:
 
 
 def _usd(nano: int | None) -> float | None:
-    return None if nano is None else usd(nano)
+    return None if nano is None else nano / NANO

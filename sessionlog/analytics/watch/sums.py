@@ -6,36 +6,40 @@ logs are elsewhere (on another machine, or of another environment) are left out,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from sessionlog.analytics.conditions import STATUS, filter_condition, matches, within_64_bits
-from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, WatchEvent, add
+from sessionlog.analytics.status.sums import last_model, last_request
+from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, RunningSession, WatchEvent, add
+from sessionlog.context.windows import find_context_window
+from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from sessionlog.analytics.conditions import Query
 
 MOST_EVENTS = 50
 _NAMES = ("id", "source", "session", "path", "project", "start_ns", "last_ns", "turns")
 
-_LOGS = """(SELECT DISTINCT t.file_id, t.session_id FROM {recent} JOIN log_sessions t ON t.session_id = {id}
-        JOIN files f ON f.id = t.file_id WHERE {last} >= :since_ns AND f.missing <> 2) t"""
-_BY_QUARTER_HOURS = _LOGS.format(recent="quarter_hours c", id="c.session_id", last="c.last_ns")
-_BY_SESSIONS = _LOGS.format(recent="sessions s", id="s.id", last="s.last_ns")
+_BY_SESSIONS = """(SELECT DISTINCT t.file_id, t.session_id FROM sessions s JOIN log_sessions t ON t.session_id = s.id
+        JOIN files f ON f.id = t.file_id WHERE s.last_ns >= :since_ns AND f.missing <> 2) t"""
 _IS_HERE = """EXISTS (SELECT 1 FROM log_sessions t JOIN files f ON f.id = t.file_id
         WHERE t.session_id = s.id AND f.missing <> 2)"""
 
-_RECORDS = f"""FROM {_BY_QUARTER_HOURS} JOIN records r ON r.file_id = t.file_id AND r.session_id = t.session_id
-    JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id"""
+_RECORDS = """FROM records r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id
+    WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
+        JOIN files f ON f.id = t.file_id WHERE c.last_ns >= :since_ns AND f.missing <> 2)
+    AND r.time_ns >= :since_ns"""
+"""Only logs with a recent record are read: without `CROSS JOIN` SQLite may read all records."""
 
 _PACE = f"""
 SELECT r.session_id, (r.time_ns - :since_ns) / {STEP_NS}, r.time_ns >= :now_ns, SUM(r.requests), SUM(r.failed),
     SUM(r.input), SUM(r.cache_read), SUM(r.cache_write), SUM(r.output), SUM(r.cost_nano), SUM(r.estimate_nano),
     MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)
-{_RECORDS} WHERE r.time_ns >= :since_ns AND {{where}} GROUP BY 1, 2, 3
+{_RECORDS} AND {{where}} GROUP BY 1, 2, 3
 """
 
 _RUNNING = f"""
@@ -48,7 +52,7 @@ WHERE s.end_status IS NULL AND s.last_ns > :since_ns AND {_IS_HERE} AND {{where}
 _RESPONSES = f"""
 SELECT r.time_ns, s.source, s.session, l.model, r.failed, r.input + r.cache_read + r.cache_write, r.output,
     r.cost_nano, r.estimate_nano, r.latency_ms
-{_RECORDS} WHERE r.requests AND r.time_ns >= :since_ns AND r.time_ns < :now_ns AND {{where}}
+{_RECORDS} AND r.requests AND r.time_ns < :now_ns AND {{where}}
 ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT {MOST_EVENTS}
 """
 
@@ -103,6 +107,25 @@ def _running(row: tuple[Any, ...]) -> Running:
         tokens=_whole((input_tokens, cache_read, cache_write, output)), cost_nano=cost, estimated=estimated,
         cost_is_partial=bool(partial),
     )  # fmt: skip
+
+
+def last_context(query: Query, session_id: int) -> tuple[str, int | None, int | None]:
+    """Return the model of a session's last request (empty before the first), its prompt tokens, and the window."""
+    last = last_request(query, session_id)
+    if last is None:
+        model = last_model(query, session_id)
+        return "" if model in {None, UNKNOWN} else str(model), None, None
+    used, _, provider, model, answered, logged = last
+    window = logged if type(logged) is int else None
+    window = window or find_context_window(model, provider) or find_context_window(answered, provider)
+    return str(model), int(used), None if window is None or used > window else window
+
+
+def running_session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:
+    """Return a running session with its last context and its pace."""
+    model, used, window = context
+    summed = {name: getattr(one, name) for name in Running.__slots__}
+    return RunningSession(**summed, model=model, context_tokens=used, context_window=window, pace=pace)
 
 
 def paces_of(query: Query, window: Window) -> tuple[dict[int, Pace], bool]:

@@ -15,21 +15,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
 from sessionlog.analytics.limits import RateLimit, fold_limits
-from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.watch.book import WatchBook
 from sessionlog.analytics.watch.snapshot import (
     Pace,
     Running,
-    RunningSession,
     WatchEvent,
     WatchSnapshot,
     add,
     window_minutes,
     window_start,
 )
-from sessionlog.analytics.watch.sums import Window, find_events, find_running, paces_of
-from sessionlog.context.windows import find_context_window
-from sessionlog.events.names import UNKNOWN
+from sessionlog.analytics.watch.sums import Window, find_events, find_running, last_context, paces_of, running_session
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import RUNNING_NS
@@ -160,14 +156,7 @@ class Watcher:
             old = before.contexts.get(one.id)
             if old is not None and replace(old[0], last_ns=one.last_ns, turns=one.turns) == one:
                 return old[1]
-        last = last_request(book.query, one.id)
-        if last is None:
-            model = last_model(book.query, one.id)
-            return "" if model in {None, UNKNOWN} else str(model), None, None
-        used, _, provider, model, answered, logged = last
-        window = logged if type(logged) is int else None
-        window = window or find_context_window(model, provider) or find_context_window(answered, provider)
-        return str(model), int(used), None if window is None or used > window else window
+        return last_context(book.query, one.id)
 
     def _limits(self, book: Book, now_ns: int) -> tuple[RateLimit, ...]:
         wanted = [pattern.lower() for pattern in self._filters.get("source", ())]
@@ -188,7 +177,7 @@ def _snapshot(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapsh
     for pace in paces.values():
         whole = add(whole, pace)
     sessions = [
-        _session(one, known.contexts[one.id][1], paces.get(one.id, Pace(minutes=minutes)))
+        running_session(one, known.contexts[one.id][1], paces.get(one.id, Pace(minutes=minutes)))
         for one in known.running
         if one.last_ns > now_ns - RUNNING_NS
     ]
@@ -198,9 +187,3 @@ def _snapshot(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapsh
         now_ns=now_ns, sessions=tuple(sessions), totals=whole, budgets=known.budgets,
         limits=tuple(limit for limit in limits if not limit.has_reset), events=known.events, notes=notes,
     )  # fmt: skip
-
-
-def _session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:
-    model, used, window = context
-    summed = {name: getattr(one, name) for name in Running.__slots__}
-    return RunningSession(**summed, model=model, context_tokens=used, context_window=window, pace=pace)

@@ -63,7 +63,9 @@ _FIRST_ROW = re.compile(  # it may be longer than the bytes that are looked at
     rb'\s*\{\s*"timestamp"\s*:\s*"[^"]{0,40}"\s*,(?:\s*"ordinal"\s*:\s*\d{1,9}\s*,)?\s*"type"\s*:'
     rb'\s*"(session_meta|turn_context|response_item|event_msg)"\s*,\s*"payload"\s*:\s*\{'
 )
-_THREAD_ID = re.compile(rb'(?:session|thread|agent)_id\\*": ?\\*"([0-9a-f-]{36})')  # escaped in tools' outputs
+_THREAD_ID = re.compile(  # escaped in tools' outputs; it begins with a constant, which is searched 20 times as fast
+    rb'_id(?:(?<=session_id)|(?<=thread_id)|(?<=agent_id))\\*": ?\\*"([0-9a-f-]{36})'
+)
 _ROLLOUT = "rollout-"
 _LONGEST_HEAD = 8 << 20
 _CLAWS = (
@@ -224,7 +226,7 @@ def _make_source(row: type[Row], meaning: Callable[[Any, Any], Steps]) -> Source
         finish=finish,
         session_of=_session_of,
         name_sessions=_name_sessions,
-        parser_version=5,
+        parser_version=6,
         subagent_logs=_subagent_logs,
         parent_of=_parent_of,
     )

@@ -61,6 +61,7 @@ from sessionlog.sources.kit import (
     read_time,
     text,
 )
+from sessionlog.sources.record import server_of
 from sessionlog.sources.steps import Role
 
 Time = int | None
@@ -115,6 +116,7 @@ class State(Struct):
         counter: The thread's total.
         first: The total with which the process began that counts it.
         pending: What usage records since the last counter hold.
+        server: The MCP server of the first call since the last response that has one.
         echoes: Prompts that were logged as items and not yet as events; below 0 the other way round.
         spoken: Texts of answers that were logged as events and not yet as items.
         prompted_ns: The last prompt.
@@ -141,6 +143,7 @@ class State(Struct):
     counter: Vector | None = None
     first: Vector | None = None
     pending: Vector = NOTHING
+    server: str = ""
     echoes: int = 0
     spoken: int = 0
     prompted_ns: int = 0
@@ -391,6 +394,7 @@ def _called(item: Payload, time: Time, state: State) -> Steps:
         given = item.action if item.input is NULL else item.input
     server = space[5:].rstrip("_") if space.startswith("mcp__") else ""
     tool = name(item.name) or _UNNAMED.get(item.type, UNKNOWN)
+    state.server = state.server or server or server_of(tool)[1]
     return (ToolCall(time, f"{state.id}:{call_id}", tool, given, server, call_id),)
 
 
@@ -506,6 +510,8 @@ def _response(
     """A response; copies under their own times have the original's key, and count only where no log has that."""
     if not owner:
         state.at_fault, state.trouble = False, None
+    server = "" if owner else state.server
+    state.server = ""
     family = "" if time is None else f"{time}:{place}"
     return (
         Response(
@@ -517,6 +523,7 @@ def _response(
             model=model,
             final=True,
             is_copy=bool(owner),
+            mcp=server,
             response_id=response_id,
         ),
     )

@@ -251,3 +251,34 @@ def test_the_queries_of_the_page_run(log):
     queries = re.findall(r'^    sessionlog sql --events "(.*)"', page, re.MULTILINE)
     assert len(queries) == 4
     assert [len(query(sql, log).rows) for sql in queries] == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("source", ["claude-code", "codex"])
+def test_a_log_without_room_for_its_steps_is_read_again(source, tmp_path, monkeypatch):
+    """A reading keeps the steps of its scan; without room it decodes the rows again, with the same events."""
+    logs = []
+    for number, name in enumerate(one for one in all_cases()[::3] if one.startswith(f"{source}/")):
+        home = build_home(name, tmp_path / str(number))
+        logs += choose_logs(EventSelection(env=environment(name, home), sources=[source])).parts
+
+    def events():
+        return [str(item) for log in logs for one in log.sessions for item in source_of(source).read(log.path, one)]
+
+    kept = events()
+    monkeypatch.setattr("sessionlog.sources.kit._ROOM", -1)
+    assert events() == kept
+    assert len(kept) > 20
+
+
+def test_a_row_has_only_the_wanted_columns(log, tmp_path):
+    """And in these the same values as a row of all columns."""
+    [part] = choose_logs(EventSelection(paths=[str(log)], env={})).parts
+
+    def rows(columns):
+        [file] = write_rows([part], Wanted(columns=columns), str(tmp_path)).files
+        return [orjson.loads(line) for line in Path(file.path).read_bytes().splitlines()]
+
+    whole = rows(tuple(COLUMNS))
+    for columns in (("seq",), ("model",), ("error", "text"), ("input_tokens", "project"), ("time_ns", "status")):
+        wanted = [{name: row[name] for name in columns if row.get(name) is not None} for row in whole]
+        assert [{name: value for name, value in row.items() if value is not None} for row in rows(columns)] == wanted

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.cli.plain_toml import parse_plain_toml
+from sessionlog.plain_toml import parse_plain_toml
 from tests.profiles import examples
 
 BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\ntokens = 10_000\nper = "session"\n'
