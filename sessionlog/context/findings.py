@@ -24,6 +24,7 @@ from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.sources.contents import text_of
 from sessionlog.sources.record import server_of
+from sessionlog.sources.volatile_lines import VOLATILE_LINES
 from sessionlog.transcript.digests import raw_digest
 from sessionlog.transcript.fold import OWN, has_compacted
 from sessionlog.transcript.sent_prompt import SentPrompt
@@ -43,8 +44,7 @@ _LEAST_LETTERS = SMALL  # no token is shorter than a letter
 _MAX_SUBJECT = 160
 _PATHS = ("file_path", "filePath", "absolute_path", "path", "filename", "file", "notebook_path", "target_file")
 _OTHERS = ("command", "cmd", "url", "uri", "pattern", "query", "prompt")
-_VOLATILE = ("Chunk ID:", "Wall time:", "Original token count:")
-"""How lines begin that Codex adds to each output of a command."""
+_VOLATILE = VOLATILE_LINES["codex"]
 _CAUSES: Mapping[str, str] = {
     "model": "another model", "tools": "other tools", "system": "another system prompt", "message": "an edited message",
     "expired": "a pause", "provider": "dropped by the provider", "not_in_log": "cause not in the log",

@@ -139,8 +139,7 @@ def _read_machine(
     place.names[machine] = titles[-1] if titles else machine
     if len(titles) > 1 or (number and len(documents) > 1):
         place.notes.append(
-            f"{title} export with one id, {machine}, as a copied ledger does: what they have in common counts once; "
-            "`sessionlog ledger rebuild` on one of them makes a new id"
+            f"{title} export with one id, {machine}, as a copied ledger does: what they have in common counts once"
         )
     late = [one["written"] for one in documents if (parse_time(str(one.get("written"))) or 0) > now_ns + _DAY_NS // 24]
     if late:

@@ -51,11 +51,8 @@ _VERSION_KEY = "sessionlog_schema"
 _OF_VERSION = f"key = '{_VERSION_KEY}' AND value = '{SCHEMA_VERSION}'"
 
 _CONTESTED = """
-SELECT DISTINCT family FROM (
-    SELECT family FROM usage WHERE family IS NOT NULL GROUP BY family
-        HAVING count(*) > 1 OR bool_or(replaced) OR bool_or(superseded_by IS NOT NULL)
-    UNION ALL SELECT family FROM usage WHERE family IS NOT NULL AND record IN (FROM revised)
-)
+SELECT family FROM usage WHERE family IS NOT NULL GROUP BY family
+HAVING count(*) > 1 OR bool_or(replaced OR superseded_by IS NOT NULL OR record IN (FROM revised))
 """
 """Families of which a row may not count."""
 _COPIES = "SELECT * FROM usage WHERE family IN (FROM contested) OR deleted"

@@ -86,10 +86,6 @@ FROM all_sessions s LEFT JOIN (
 _LOGS_OF = "(SELECT DISTINCT file_id FROM log_sessions WHERE session_id {}) t CROSS JOIN"
 
 
-_OWN = ("native", "fizeau")
-"""Sources whose calls have the log's whole path in their keys, which differs between machines."""
-
-
 class LedgerRow(NamedTuple):
     """A row of the ledger, on its way into a table of the export.
 
@@ -211,8 +207,6 @@ class LedgerRows:
         for selected, session_id, name_id, superseded_by, counts, file_id, n, *values in found:
             names = (session(session_id), name(name_id), superseding(superseded_by or None))
             log = logs.of(file_id)
-            if log.source in _OWN:
-                values[0] = hash_with(log.unkeyed, f"call {n}")
             yield LedgerRow(
                 hash_with(log.ids, str(n)), _month(values[1]), session_id, bool(selected),
                 _state(names, values), (names[0][0], names[1][0], names[2][0]), tuple(values), (bool(counts),), (),
@@ -295,13 +289,11 @@ class _Log(NamedTuple):
 
     Attributes:
         ids: For the ids of rows.
-        unkeyed: For the keys of responses that have none, and of calls whose keys are of this machine.
-        source: Its agent.
+        unkeyed: For the keys of responses that have none.
     """
 
     ids: blake2b
     unkeyed: blake2b
-    source: str
 
 
 class _Logs:
@@ -319,7 +311,7 @@ class _Logs:
             path = path_of(path)
             ids = blake2b(_bytes(f"{self._kind}\0{path}\0"), key=self._secret, digest_size=8)
             unkeyed = blake2b(_bytes(f"row\0{source}\0{self._projects.path(path)}\0"), digest_size=8)
-            self._last = number, _Log(ids, unkeyed, source)
+            self._last = number, _Log(ids, unkeyed)
         return self._last[1]
 
 

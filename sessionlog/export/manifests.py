@@ -72,8 +72,10 @@ class Manifests:
         name = documents[-1].get("machine_name") if documents else None
         return Manifest(names, number, tuple(listed.values()), name)
 
-    def write(self, before: Manifest, files: Sequence[File], machine_name: str | None, now: datetime) -> Manifest:
-        """Write the next manifest, which lists all files that hold, and return it."""
+    def encode(
+        self, before: Manifest, files: Sequence[File], machine_name: str | None, now: datetime
+    ) -> tuple[Manifest, bytes]:
+        """Return the next manifest, which lists all files that hold, and its bytes for `write`."""
         number = before.number + 1
         document = {
             "schema": MANIFEST, "number": number, "machine_id": self._machine, "machine_name": machine_name,
@@ -81,8 +83,11 @@ class Manifests:
         }  # fmt: skip
         data = json.dumps(document, indent=1, ensure_ascii=False).encode("utf-8", "replace")
         name = f"{number:08d}-{now:{_TIME}}-{sha256(data).hexdigest()[:16]}.json"
-        self._target.write(self.path(name), data)
-        return Manifest((name,), number, tuple(files), machine_name)
+        return Manifest((name,), number, tuple(files), machine_name), data
+
+    def write(self, manifest: Manifest, data: bytes) -> None:
+        """Write a manifest of `encode`."""
+        self._target.write(self.path(manifest.names[0]), data)
 
     def path(self, name: str) -> str:
         """Return where a manifest is, below the destination."""

@@ -28,14 +28,23 @@ from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.ledger_rows import AddNames, LedgerRows
-from sessionlog.export.manifests import Manifest, Manifests
+from sessionlog.export.manifests import File, Manifest, Manifests
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.export.revisions import Revisions
 from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, digest_of
 from sessionlog.ledger.ask import load_book, refresh
-from sessionlog.ledger.changes import changed_since, exported_until, last_change, note_exported
+from sessionlog.ledger.changes import (
+    changed_since,
+    exported_manifests,
+    exported_until,
+    is_shared,
+    last_change,
+    note_exported,
+    note_manifests,
+    note_shared,
+)
 from sessionlog.ledger.machine import copy_path, machine_id, machine_secret, secret_without_ledger
 from sessionlog.ledger.parquet_schema import TABLES
 from sessionlog.ledger.store import open_ledger
@@ -50,6 +59,11 @@ Progress = Callable[[int, int], None]
 
 KEY_VARIABLE = "SESSIONLOG_REDACT_KEY"
 """The variable that has the key of hashed names, for machines whose projects are to be grouped together."""
+
+_SHARED = (
+    "the last export with this machine's id was of another ledger, a copy or a backup of this one: "
+    "all rows are compared, and what the other one has stays"
+)
 
 _NAMED = 5
 """Problems that the JSON document names."""
@@ -214,12 +228,16 @@ class _Export:
     def run(self, machine_name: str | None, *, compact: bool, is_dry: bool, sent: Progress | None) -> ExportedParquet:
         """Write what is new, then the manifest, then what the next export needs to know."""
         newest = self._manifests.newest(self._revisions.manifest)
+        is_own = self._is_own(newest)
         unknown = self._revisions.unknown_files(newest)
         files, known = newest.files, self._revisions.count()
         run: ParquetRun | None = None
         with self._book.reading():
             before, after = self._revisions.watermark, self._watermark()
             is_same, sessions = self._changed(before, after)
+            shared = not is_own or is_shared(self._book.connection, self._name)
+            if unknown:
+                sessions = None  # what others have deleted is written again
             if unknown or compact or sessions is None or sessions:
                 from sessionlog.export.parquet_files import ParquetEncoder
                 from sessionlog.export.parquet_run import ParquetRun
@@ -229,16 +247,22 @@ class _Export:
                     run.read(unknown)
                     known = self._revisions.count()
                     rows = self._rows(encoder.name)
-                    run.write_changes(rows, self._book.priced_from, sessions, has_tombstones=is_same, sent=sent)
+                    run.write_changes(
+                        rows, self._book.priced_from, sessions, has_tombstones=is_same, is_shared=shared, sent=sent
+                    )
                     if not is_dry:
                         run.merge(most_parts=1) if compact else run.merge()
                         files = tuple(run.list_files()) if run.written or run.merged else files
         manifest, notes = newest, list(run.notes) if run else []
+        if not is_own:
+            notes.append(_SHARED)
         if not is_dry:
+            if not is_own:
+                note_shared(self._book.connection, self._name)
             if self._question.paths is None and before != after:
                 note_exported(self._book.connection, self._name, before["change"] if before else None, after["change"])
             if files and (files != newest.files or machine_name != newest.machine_name):
-                manifest = self._manifests.write(newest, files, machine_name, datetime.now(UTC))
+                manifest = self._write_manifest(newest, files, machine_name)
             if before != after or manifest != self._revisions.manifest:
                 self._revisions.commit(manifest, after)
             try:
@@ -246,6 +270,23 @@ class _Export:
             except NotExported as error:
                 notes.append(f"old files are not removed: {error}")
         return self._exported(run, known, manifest if manifest != newest else None, machine_name, notes, is_dry=is_dry)
+
+    def _is_own(self, newest: Manifest) -> bool:
+        """Whether this ledger has written the newest manifest, or there is none.
+
+        Of a ledger that has not noted its manifests yet, the state of the last export is believed.
+        """
+        if self._question.paths is not None or not newest.names:
+            return True
+        noted = exported_manifests(self._book.connection, self._name) or self._revisions.manifest.names
+        return not noted or set(newest.names) <= set(noted)
+
+    def _write_manifest(self, newest: Manifest, files: Sequence[File], machine_name: str | None) -> Manifest:
+        manifest, data = self._manifests.encode(newest, files, machine_name, datetime.now(UTC))
+        if self._question.paths is None:
+            note_manifests(self._book.connection, self._name, (*newest.names, *manifest.names))
+        self._manifests.write(manifest, data)
+        return manifest
 
     @property
     def _name(self) -> str:

@@ -162,13 +162,14 @@ class Revisions(StateDatabase):
                 )
             self._insert("INSERT INTO new_of_", table, new)
 
-    def tombstones(self, table: str, sessions: Sequence[int] | None) -> list[Written]:
+    def tombstones(self, table: str, sessions: Sequence[int] | None, *, is_shared: bool) -> list[Written]:
         """Return the tombstones of rows that the ledger has no more, and note that they are written.
 
         All rows of the ledger have to be given to `changes` before, selected or not: all of these sessions, or of all.
+        If other ledgers export as the same machine (`is_shared`), only rows that this one has had are gone.
         """
         with self._named():
-            scope = "1"
+            scope = "w.session IS NOT NULL" if is_shared else "1"
             if sessions is not None:
                 self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY)")
                 self._connection.execute("DELETE FROM chosen")

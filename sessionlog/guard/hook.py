@@ -41,7 +41,6 @@ class Agent:
         matchers: The event's name → the tools that it is limited to; other events are of all tools.
         timeout: After how long the agent stops waiting for its hook, in its own unit.
         usage_marks: Texts in the row of a response's usage, each once at least or never in all rows of a version.
-        volatile: How lines of tool results begin that differ each time.
         waits: Tools that only wait for a program or a sub-agent in the background, as its log names them.
         has_subagent_logs: Whether a sub-agent's call names its parent's log; its own is below the folder of that name.
         home: The folder of its settings, below the user's home.
@@ -56,7 +55,6 @@ class Agent:
     matchers: Mapping[str, str]
     timeout: int
     usage_marks: tuple[bytes, ...]
-    volatile: tuple[str, ...] = ()
     waits: frozenset[str] = frozenset()
     has_subagent_logs: bool = False
     home: str
@@ -79,14 +77,13 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             id="codex", title="Codex", moments={"UserPromptSubmit": "prompt", "PreToolUse": "call"},
             matchers={}, timeout=10, usage_marks=(b'"token_usage_record"', b'"last_token_usage"'),
-            volatile=("Chunk ID:", "Wall time:", "Original token count:"),
             waits=frozenset({"write_stdin", "wait_agent", "wait"}),
             home=".codex", home_variable="CODEX_HOME", settings_file="hooks.json",
         ),
         Agent(
             id="gemini", title="Gemini CLI", moments={"BeforeAgent": "prompt", "BeforeTool": "call"},
             matchers={}, timeout=10_000, usage_marks=(b'"tokens":',),
-            volatile=("Process Group PGID:", "Background PIDs:"), waits=frozenset({"read_background_output"}),
+            waits=frozenset({"read_background_output"}),
             home=".gemini", home_variable="GEMINI_CLI_HOME", home_below=".gemini", settings_file="settings.json",
         ),
     )

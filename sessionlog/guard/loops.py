@@ -152,8 +152,9 @@ def _result(output: Any, agent: Agent) -> str:
     import json
 
     from sessionlog.sources.contents import parts_of, text_of
+    from sessionlog.sources.volatile_lines import VOLATILE_LINES
 
     lines = text_of(output).split("\n")
     others = [part for part in parts_of(output) if not isinstance(part.get("text"), str)]
-    kept = [line for line in lines if not line.startswith(agent.volatile)]
+    kept = [line for line in lines if not line.startswith(VOLATILE_LINES.get(agent.id, ()))]
     return "\n".join([*kept, *(json.dumps(part, sort_keys=True, default=str) for part in others)])

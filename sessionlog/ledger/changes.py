@@ -53,6 +53,30 @@ def note_exported(connection: sqlite3.Connection, name: str, before: int | None,
     _set(connection, f"exported {name}", " ".join(map(str, numbers)))
 
 
+def exported_manifests(connection: sqlite3.Connection, name: str) -> list[str]:
+    """Return the names of the last manifests that this ledger's exports under a name have written; none if unknown.
+
+    The later one is that of an export which may not have ended.
+    """
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (f"manifests {name}",)).fetchone()
+    return [] if row is None else str(row[0]).split()
+
+
+def note_manifests(connection: sqlite3.Connection, name: str, manifests: Iterable[str]) -> None:
+    """Note, before an export writes its manifest, the name of it and of its own one before."""
+    _set(connection, f"manifests {name}", " ".join(manifests))
+
+
+def is_shared(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether another ledger has exported under a name with this ledger's machine id."""
+    return _number(connection, f"shared {name}") > 0
+
+
+def note_shared(connection: sqlite3.Connection, name: str) -> None:
+    """Note that another ledger exports under a name with this ledger's machine id."""
+    _set(connection, f"shared {name}", "1")
+
+
 def _number(connection: sqlite3.Connection, name: str) -> int:
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return 0 if row is None else int(row[0])

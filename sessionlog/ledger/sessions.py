@@ -66,7 +66,7 @@ def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
         harness=_first(one.harness for one in begun) or UNKNOWN,
         route=_first(one.route for one in begun) or UNKNOWN,
         parent=_first(one.parent for one in begun),
-        duration_ms=next(_known(one.duration_ms for one in reversed(ended)), None),
+        duration_ms=ended[-1].duration_ms,
         metadata=metadata,
         turns=max(_known(one.turns for one in mains), default=None),
         last_turn_ns=max(_known(one.last_turn_ns for one in mains), default=None),

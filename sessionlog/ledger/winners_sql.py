@@ -132,8 +132,10 @@ def merged_sessions(sessions: str) -> str:
 )
 SELECT session_key, min(source) AS source, min(session) AS session,
     {_first_of("parent", "by_start", "NULLIF(parent, '')")}, min(first_ns) AS start_ns, max(final_ns) AS last_ns,
-    max(CASE WHEN by_end = 1 THEN status END) AS status, {_first_of("project", "by_start", _KNOWN.format("project"))},
-    {_first_of("harness", "by_start", _KNOWN.format("harness"))}, {_first_of("duration_ms", "by_end", "duration_ms")},
+    max(CASE WHEN by_end = 1 THEN status END) AS status,
+    {_first_of("project", "by_start", _KNOWN.format("project"))},
+    {_first_of("harness", "by_start", _KNOWN.format("harness"))},
+    max(CASE WHEN by_end = 1 THEN duration_ms END) AS duration_ms,
     max(turns) AS turns, bool_or(counted) AS counted, bool_or(absorbed) AS absorbed
 FROM ordered GROUP BY session_key"""  # noqa: S608 - names of the schema
 

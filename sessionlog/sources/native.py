@@ -11,6 +11,9 @@ cost covers the responses that name none, each by its share of the tokens. So an
 it: a scan that goes on and meets one reads the whole log. Nothing goes on from an end (another one may replace it), nor
 in the Go original's logs, whose last end speaks of all of it, nor in packed logs, which do not grow. The activity after
 the last response is counted with it until another one comes.
+
+Copies: a log in another folder (a backup, a synced home), which may end earlier, or go on another way, is known by
+its name and the time of its first event. They are in all keys; a response's key also has its number and its time.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.native_texts import SeenTexts, text_steps
 from sessionlog.sources.native_turns import Message, Turns
 from sessionlog.sources.protocol import HEAD, Env, Resume
-from sessionlog.sources.record import Record, ScannedSession
+from sessionlog.sources.record import CopyRank, Record, ScannedSession
 from sessionlog.sources.spool import Lazily
 from sessionlog.sources.typed import MISFITS
 
@@ -74,6 +77,9 @@ _NEWLINE = 10
 _ENDLESS_MS = 1e15
 _DOUBTFUL = -1
 """A cost of 0, which in the Go original may mean unknown: the log's dialect may only be known later."""
+
+_EARLIER = int(CopyRank.COPIED)
+"""The rank of a record that changes when its log goes on, so that the one of a copy that went on wins."""
 
 
 class Data(Struct, gc=False, omit_defaults=True):
@@ -251,6 +257,7 @@ class State(Struct, omit_defaults=True):
 
     Attributes:
         path: The log.
+        origin: Names it and all its copies: its name, and its first event; "" before one has been read.
         has_start: session.start has been read; the first one counts.
         start: Its payload, if it has one.
         start_ns: Its time.
@@ -273,6 +280,7 @@ class State(Struct, omit_defaults=True):
     """
 
     path: str
+    origin: str = ""
     has_start: bool = False
     start: Data | None = None
     start_ns: int | None = None
@@ -304,6 +312,8 @@ def steps(row: Row, state: State) -> Iterable[Step]:
     if type(row) is FullRow:
         state.seen = state.seen or SeenTexts()
         return text_steps(row.type, row.data or _NO_FULL_DATA, parse_time(row.ts), state.seen)
+    if not state.origin:
+        state.origin = f"{session_id_of(state.path)} {row.session_id} {row.type} {row.ts}"
     time_ns, before_ns, step_ns = parse_time(row.ts), state.last_ns, state.step_ns
     is_near = False
     if time_ns is not None:
@@ -391,7 +401,7 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
 
 
 def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG001 - as for the other events
-    key = f"{state.path}#{state.calls}"
+    key = f"{state.origin}#{state.calls}:{state.last_ns}"
     state.calls += 1
     state.is_ended = state.is_closed = False
     return (
@@ -458,7 +468,7 @@ def _complete(session: ScannedSession, state: State, idle_ms: int, is_whole: boo
     return replace(
         session,
         source=ID if is_ours else fizeau_dialect.ID,
-        place=os.path.dirname(state.path),
+        place=state.origin or os.path.dirname(state.path),
         parent=name(start.parent, "session"),
         start_ns=state.begin_ns,
         status=status if is_ended else UNFINISHED if state.is_closed else None,
@@ -564,6 +574,7 @@ class _Records:
             ends = [End(last.data, last.is_empty, last.time_ns, last.total, last.cost_nano, 0, state.responses)]
         self._exclusive: set[str] = set()
         self._records = records
+        self._before = 0 if is_whole else state.responses - len(records)  # what earlier scans gave
         # The records of a resumed scan came after the ends before it, which add nothing to them.
         self._ends = ends if is_whole or not records else []
         self._runs = list(map(_Run, self._ends))
@@ -592,6 +603,7 @@ class _Records:
                 yield run.price(self._rest(run))
             if run.has_cost_of_its_own:
                 whole = self._whole(_NOTHING, run.left, run.end.time_ns)
+                whole.key = self._end_key("cost", run)
                 whole.superseded_by = run.one_superseding
                 whole.priced = False
                 yield whole
@@ -601,10 +613,17 @@ class _Records:
 
     def _finished(self, record: Record, place: int, last: int, *, is_unpriced: bool) -> Record:
         record.usage = self._normal(record.usage, record.provider)
+        number = self._before + place
+        record.key = self._key(f"{number}:{record.time_ns}")
+        if not number:
+            record.family = self._key("first")
         if place == last:
             record.active_ms += self._idle_ms
-        if is_unpriced and not place:
+        is_unpriced &= not place
+        if is_unpriced:
             record.priced = True  # the run ended without any cost: it is unknown, even if all calls failed
+        if place == last or is_unpriced or not (number or record.priced or self._state.ends):
+            record.copy_rank = _EARLIER
         return record
 
     def _sum_up(self) -> bool:
@@ -648,7 +667,6 @@ class _Records:
 
     def _name(self, record: Record) -> Record:
         """Set a response's provider and model, and its cost by the dialect's rules."""
-        record.key = ""
         if record.time_ns is None:
             record.time_ns = self._state.begin_ns
         if record.provider == UNKNOWN:
@@ -678,7 +696,16 @@ class _Records:
         rest = self._whole(run.rest, None, run.end.time_ns)
         rest.superseded_by = run.one_superseding
         rest.summed = True
+        rest.key = self._end_key("rest", run)
         return rest
+
+    def _key(self, name: str) -> str:
+        """A key that all copies of the log share, and no other log has."""
+        return f"{self._state.origin}:{name}"
+
+    def _end_key(self, kind: str, run: _Run) -> str:
+        """The key of a record of a run's end; the original's last end replaces all before it."""
+        return self._key(f"{kind} {run.end.until}" if self._is_ours else kind)
 
     def _whole(self, usage: TokenUsage, cost_nano: int | None, time_ns: int | None) -> Record:
         """A record of the session as a whole, which counts as no request."""
@@ -700,6 +727,7 @@ class _Records:
         record = self._whole(total, cost_nano, None)
         record.superseded_by = name(end.data.superseded_by) if end else ""
         record.requests, record.granularity, record.priced = int(bool(total)), "session", end is not None
+        record.key, record.family, record.copy_rank = self._key("session"), self._key("first"), int(CopyRank.SIDECHAIN)
         record.active_ms = self._idle_ms
         return record
 
@@ -766,7 +794,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=7,
+        parser_version=8,
     ),
     locate=_locate,
     read=read,

@@ -177,7 +177,7 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
         source: Id of the source, e.g. `native`.
         session_id: The session's id within the source.
         path: The file it was read from.
-        place: Where the id is unique: the folder of native logs; empty for ids that are unique everywhere.
+        place: What the id needs to be unique, as the first event of a native log; empty where it needs nothing.
         part: A sub-agent's log: it adds records and times to its parent's session, and nothing else.
         parent: Id of the session that this one was forked from.
         start_ns: Its start; None when the log has no times.

@@ -64,7 +64,7 @@ def test_a_bucket_is_not_made_by_a_slip(store, tmp_path):
     add_log(machine)
     with pytest.raises(NotExported, match="s3://bukcet/team"):
         machine.export()
-    assert store.ls("") == ["bucket"]
+    assert "bukcet" not in store.ls("")
 
 
 def test_a_store_that_refuses_has_nothing_that_counts(store, tmp_path, monkeypatch):

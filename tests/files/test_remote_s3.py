@@ -27,6 +27,7 @@ class Proxy(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     target = 0
     requests: list = []  # noqa: RUF012 - one per test, emptied by it
+    sent: list = []  # noqa: RUF012 - the sizes of objects' answers
     faults: dict = {}  # noqa: RUF012
 
     def do_GET(self):
@@ -67,6 +68,8 @@ class Proxy(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
+        if self.command == "GET" and "list-type" not in self.path and self.path.count("/") > 1:
+            self.sent.append(len(data))
 
     def _has(self, fault):
         left = self.faults.get(fault, 0)
@@ -112,8 +115,15 @@ def bucket(endpoint, monkeypatch):
 def total(place, ledger):
     """Input tokens, problems, and the requests that they took."""
     Proxy.requests.clear()
+    Proxy.sent.clear()
     report = aggregate_usage(place, ledger=ledger)
     return report.totals.input_tokens, list(map(str, report.problems)), list(Proxy.requests)
+
+
+def print_figures(name, requests, sent):
+    """Print what a report took, which `pytest -s` shows."""
+    lists = sum(path == "list" for _, path in requests)
+    print(f"{name}: {lists} listings, {len(requests) - lists} object requests, {sent} bytes of objects")
 
 
 def test_first_unchanged_and_grown(bucket, tmp_path):
@@ -123,14 +133,17 @@ def test_first_unchanged_and_grown(bucket, tmp_path):
         system.pipe(f"{name}/team/a{number}.jsonl", log_of(100 + number))
     place, ledger = f"s3://{name}/team", str(tmp_path / "ledger.sqlite")
     first = total(place, ledger)
+    print_figures("first run", first[2], sum(Proxy.sent))
     assert first[:2] == (sum(range(100, 130)), [])
     assert len([one for one in first[2] if one[1] != "list"]) == 30
     again = total(place, ledger)
+    print_figures("unchanged run", again[2], sum(Proxy.sent))
     assert again[:2] == first[:2]
     assert {kind for _, kind in again[2]} == {"list"}
     assert len(again[2]) <= 2
     system.pipe(f"{name}/team/a0.jsonl", log_of(100, 1))
     grown = total(place, ledger)
+    print_figures("one object grown", grown[2], sum(Proxy.sent))
     assert grown[0] == first[0] + 1
     assert {re.sub(r"\?.*", "", path) for _, path in grown[2] if path != "list"} == {f"/{name}/team/a0.jsonl"}
 

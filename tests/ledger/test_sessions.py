@@ -89,8 +89,15 @@ def test_the_earliest_tells_how_it_began_and_the_latest_how_it_ended():
     """What the earliest does not tell, the next one may."""
     found = whole(
         {"start_ns": NOON, "last_ns": NOON + 1, "prompt": "", "status": "error", "error": "e", "metadata": {"a": 1}},
-        {"start_ns": NOON + 2, "last_ns": NOON + 3, "prompt": "b", "project": "/b", "duration_ms": 7},
-        {"start_ns": NOON + 4, "last_ns": NOON + 9, "prompt": "c", "status": None, "metadata": {"a": 2, "b": 3}},
+        {"start_ns": NOON + 2, "last_ns": NOON + 3, "prompt": "b", "project": "/b"},
+        {
+            "start_ns": NOON + 4,
+            "last_ns": NOON + 9,
+            "prompt": "c",
+            "status": None,
+            "metadata": {"a": 2, "b": 3},
+            "duration_ms": 7,
+        },
     )
     assert (found.prompt, found.project, found.status, found.error) == ("b", "/b", None, "")
     assert (found.duration_ms, found.metadata, found.path) == (7, {"a": 1, "b": 3}, "0.jsonl")
