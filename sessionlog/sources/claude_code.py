@@ -168,6 +168,7 @@ class Block(Struct, gc=False):
     input: Raw = _NOTHING
     content: Raw = _NOTHING
     is_error: Any = None
+    source: Raw = _NOTHING
 
 
 class Message(Struct, gc=False):
@@ -581,26 +582,36 @@ def _special(kind: Any) -> str:
 def _user(row: Row, state: State) -> list[Step]:
     time, content = read_time(row.timestamp), row.message.content if row.message is not None else None
     found = _enter(row, state, time, _thread(row, state))
-    texts = [content] if isinstance(content, str) else []
+    parts = [_text_part(content)] if isinstance(content, str) else []
     for block in content if isinstance(content, list) else ():
         if block.type == "tool_result":
             key, is_failed = name(block.tool_use_id), block.is_error is True
             found.append(ToolResult(time, key, block.content, is_failed))
         elif block.text is not _NOTHING or block.type in _PICTURES:
-            texts.append(text_of(_words(block)))
-    if not texts:
+            part = _text_part(text_of(_words(block)))
+            parts.append(part if block.source is _NOTHING else {**part, "type": block.type, "source": block.source})
+    if not parts:
         return found
     is_hidden = row.is_meta is True or row.is_compact_summary is True
-    typed = [] if is_hidden else [text for text in texts if not _WRAPPED.match(text)]
-    typed = typed if any(map(str.strip, typed)) else []
-    aside = [text for text in texts if not typed or _WRAPPED.match(text)]
+    typed = [] if is_hidden else [part for part in parts if not _WRAPPED.match(part["text"])]
+    typed = typed if any(part["text"].strip() for part in typed) else []
+    aside = [part for part in parts if not typed or _WRAPPED.match(part["text"])]
     if aside:
-        found.append(Prompt(time, "\n".join(aside), "system"))
+        found.append(Prompt(time, _content(aside), "system"))
     if typed:
-        found.append(Prompt(time, "\n".join(typed), "user"))
-    if any(text.startswith(_INTERRUPTED) for text in aside):
+        found.append(Prompt(time, _content(typed), "user"))
+    if any(part["text"].startswith(_INTERRUPTED) for part in aside):
         found.append(Status(time, "cancelled"))
     return found
+
+
+def _text_part(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def _content(parts: list[dict[str, Any]]) -> Content:
+    """Return parts as a content; without pictures as one text."""
+    return parts if any("source" in part for part in parts) else "\n".join(part["text"] for part in parts)
 
 
 def _progress(row: Row, state: State) -> list[Step]:

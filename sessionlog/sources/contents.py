@@ -22,6 +22,7 @@ from sessionlog.sources.values import Json, name, objects, text
 _ENCODED = (Raw, bytes, str)  # a union would be made anew for each value
 _PROMPT_LENGTH = 200
 _QUOTE = ord('"')
+_MEDIA_TYPES = ("media_type", "mimeType", "mime_type")
 _THOUGHTS = ("reasoning", "summary_text", "reasoning_text")
 
 
@@ -69,6 +70,49 @@ def text_of(content: Content) -> str:
         elif isinstance(kind, str) and kind.removesuffix("_url") in {"image", "document", "audio", "video", "file"}:
             texts.append(f"[{kind.removesuffix('_url')}]")
     return "\n".join(texts)
+
+
+def pictures_in(content: Content) -> list[Json]:
+    """Return the pictures in a content whose bytes the log holds, as our messages have them: base64 and its type."""
+    return [found for part in parts_of(content) if (found := _picture(part)) is not None]
+
+
+def with_pictures(words: str, content: Content) -> Content:
+    """Return a text, followed by the pictures in the content that it was taken from."""
+    found = pictures_in(content)
+    return [{"type": "text", "text": words}, *found] if found else words
+
+
+def content_of(content: Content) -> str | list[Json]:
+    """Return the text of a content; where it holds pictures, its texts and these as parts in their order."""
+    content = _decoded(content)
+    if not isinstance(content, list) or not pictures_in(content):
+        return text_of(content)
+    parts: list[Json] = []
+    for part in parts_of(content):
+        found = _picture(part)
+        words = "" if found else text_of([part])
+        parts += [found] if found else [{"type": "text", "text": words}] if words else []
+    return parts
+
+
+def _picture(part: Json) -> Json | None:
+    """Return a picture as our messages have it; None for a part of another kind, or one that names only an address."""
+    inner = next((found for key in ("source", "inlineData", "inline_data") if (found := _object(part, key))), part)
+    data, media_type = inner.get("data"), next((inner[key] for key in _MEDIA_TYPES if key in inner), None)
+    url = part.get("image_url")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    if isinstance(url, str) and url.startswith("data:image/"):
+        head, _, data = url.partition(";base64,")
+        media_type = head.removeprefix("data:")
+    if not (isinstance(data, str) and data and isinstance(media_type, str) and media_type.startswith("image/")):
+        return None
+    return {"type": "image", "media_type": media_type, "data": data}
+
+
+def _object(part: Json, key: str) -> Json:
+    found = read_json(part.get(key))
+    return found if isinstance(found, Mapping) else {}
 
 
 def reasoning_of(content: Content) -> str:

@@ -19,7 +19,7 @@ from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.times import format_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.fast_dataclasses import dataclass, field
-from sessionlog.sources.contents import read_json, reasoning_of, text_of
+from sessionlog.sources.contents import content_of, read_json, reasoning_of, text_of
 from sessionlog.sources.record import CopyRank, Record, ScannedSession
 from sessionlog.sources.sent_prompts import SentPrompts
 from sessionlog.sources.steps import (
@@ -236,12 +236,12 @@ class EventFold:
         return ()
 
     def _take_prompt(self, step: Prompt) -> Sequence[Event]:
-        text = text_of(step.text)
-        if not text:
+        content = content_of(step.text)
+        if not content:
             return ()
         completed = self._complete()
         inherited = {"inherited": True} if step.inherited or self._inherited else {}
-        self._new.append({"role": step.role, "content": text, **inherited})
+        self._new.append({"role": step.role, "content": content, **inherited})
         self._asked_ns = step.time or self._asked_ns
         return completed
 
@@ -439,7 +439,7 @@ class EventFold:
         if duration_ms is None and called_ns is not None and step.time is not None and step.time >= called_ns:
             duration_ms = (step.time - called_ns) / _MS
         output = read_json(step.output) if not isinstance(step.output, str) else step.output
-        output = text_of(output) or output
+        output = content_of(output) or output
         if not agent:
             self._new.append({"role": "tool", "tool_call_id": call.id, "content": output})
             self._asked_ns = step.time or self._asked_ns

@@ -59,6 +59,7 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     Compaction,
+    Content,
     Json,
     Problem,
     Prompt,
@@ -93,6 +94,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
     whole_log,
+    with_pictures,
 )
 from sessionlog.sources.typed import TypedRows
 
@@ -243,7 +245,7 @@ def steps(row: Row, state: State) -> Steps:
         case None:
             yield from _session(row, state)
         case "user":
-            yield from _prompt(time, text_of(row.display_content) or words, state)
+            yield from _prompt(time, text_of(row.display_content) or words, row.content, state)
         case "gemini":
             yield from _answer(time, words, row, state)
         case "error" if "[API Error" in words[:40]:
@@ -301,7 +303,7 @@ def _sums(row: Row, superseded_by: str) -> Steps:
     yield Status(None, "success" if row.error is None else "error", text(row.error, "message"))
 
 
-def _prompt(time: int | None, words: str, state: State) -> Steps:
+def _prompt(time: int | None, words: str, content: Content, state: State) -> Steps:
     """A user's message: a prompt, tool results (without words), or what the agent program puts there."""
     if words.lstrip().startswith("<state_snapshot>"):
         yield Compaction(time, words)
@@ -310,7 +312,7 @@ def _prompt(time: int | None, words: str, state: State) -> Steps:
     is_context = words.lstrip().startswith(_CONTEXT)
     if words and not is_context:
         state.status = None
-    yield Prompt(time, words, role="system" if is_context else "user")
+    yield Prompt(time, with_pictures(words, content), role="system" if is_context else "user")
 
 
 def _answer(time: int | None, words: str, row: Row, state: State) -> Steps:
@@ -343,7 +345,8 @@ def _is_done(call: Json) -> bool:
 def _output(call: Json) -> Any:
     given = call.get("result")
     found = next(iter(results_of(given)), None)
-    return found.output if found else text_of(given) or text(call, "resultDisplay")
+    output = found.output if found else text_of(given) or text(call, "resultDisplay")
+    return with_pictures(output, given) if isinstance(output, str) else output
 
 
 def _thoughts(row: Row) -> str:

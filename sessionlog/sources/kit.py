@@ -27,7 +27,16 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
-from sessionlog.sources.contents import first_words, measure, parts_of, read_json, reasoning_of, text_of, tool_uses
+from sessionlog.sources.contents import (
+    first_words,
+    measure,
+    parts_of,
+    read_json,
+    reasoning_of,
+    text_of,
+    tool_uses,
+    with_pictures,
+)
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
 from sessionlog.sources.fold_usage import FoldState, UsageFold
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Parent, Resume, Retention, Source
@@ -145,6 +154,7 @@ __all__ = [
     "tool_uses",
     "walk_files",
     "whole_log",
+    "with_pictures",
 ]
 
 R = TypeVar("R")

@@ -295,14 +295,17 @@ def test_a_compaction_says_what_was_kept(log):
     assert (compaction.data["summary"], compaction.data["tokens_before"]) == ("sum", 900)
 
 
-def test_pictures_are_named_and_not_carried_along(log):
-    """The bytes of an image are not part of a replay."""
+def test_pictures_are_parts_of_messages(log):
+    """As in logs of our own: base64 with its type, beside the words."""
     picture = {
         "role": "user",
         "content": [{"type": "text", "text": "see"}, {"type": "image", "data": "AAAA", "mimeType": "image/png"}],
     }
     [_, asked, *_] = told(log(row("message", 1, message=picture), answer(2)))
-    assert asked.data["messages"][0]["content"] == "see\n[image]"
+    assert asked.data["messages"][0]["content"] == [
+        {"type": "text", "text": "see"},
+        {"type": "image", "media_type": "image/png", "data": "AAAA"},
+    ]
 
 
 def test_the_system_prompt_is_a_message_of_sections(log):

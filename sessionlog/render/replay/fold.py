@@ -49,6 +49,7 @@ from sessionlog.render.replay.remarks import (
     block_of,
     change_note,
     message_block,
+    pictures_in_result,
     pictures_of,
     problem_note,
     unknown_note,
@@ -283,7 +284,10 @@ class _Fold:
         error = error_of(event)
         self._totals.counts["tool"] += 1
         self._totals.counts["failed tool"] += bool(error)
-        yield ToolCallBlock(call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms)
+        pictures = pictures_in_result(tool.output)
+        yield ToolCallBlock(
+            call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms, pictures=pictures
+        )
 
     def _close(self, ran: Call) -> None:
         """Remove the open call that matches an executed one: by id, else by name and arguments, else by name."""

@@ -19,6 +19,7 @@ from sessionlog.events.payloads import (
 )
 from sessionlog.messages.entry import content_text
 from sessionlog.messages.message import ContentPart, Message
+from sessionlog.messages.read import read_result
 from sessionlog.render.replay.blocks import Block, MessageBlock, NoteBlock, PayloadBlock, Picture
 from sessionlog.render.replay.exact import calls_in, exact
 from sessionlog.transcript.splice import Added
@@ -54,6 +55,13 @@ def pictures_of(message: Message) -> tuple[Picture, ...]:
     """Return the pictures in a message, those whose bytes are in the log."""
     parts = () if isinstance(message.content, str) else message.content
     return tuple(found for part in parts if part.is_media and (found := _picture(part)) is not None)
+
+
+def pictures_in_result(output: Any) -> tuple[Picture, ...]:
+    """Return the pictures in a tool's output."""
+    if not isinstance(output, list):
+        return ()
+    return tuple(found for one in read_result(output, call_id=None).messages for found in pictures_of(one))
 
 
 def _picture(part: ContentPart) -> Picture | None:
