@@ -91,6 +91,13 @@ def html(text: str) -> str:
     return escape(terminal(text, newline=True, tab=True), quote=True)
 
 
+def html_text(text: str) -> str:
+    """Escape for an HTML text alone: quotation marks, which end only attributes, stay as they are."""
+    from html import escape
+
+    return escape(terminal(text, newline=True, tab=True), quote=False)
+
+
 def csv_cell(value: str) -> str:
     """Make a text harmless in a spreadsheet: what could begin a formula gets a leading `'`, controls are escaped.
 

@@ -6,10 +6,11 @@ The language comes from the name that a log gives, among those below: a lexer th
 from __future__ import annotations
 
 from functools import cache
+from itertools import groupby
 from typing import Any
 
-from sessionlog.render.escape import html, terminal
-from sessionlog.render.html.page import Html
+from sessionlog.render.escape import html_text, terminal
+from sessionlog.render.html.page import Html, join, tag
 
 _LANGUAGES = {
     "bash": "bash", "c": "c", "cpp": "cpp", "cs": "csharp", "csharp": "csharp", "css": "css", "diff": "diff",
@@ -43,17 +44,21 @@ def language_of(name: str) -> str:
 def highlight(text: str, language: str) -> Html:
     """Return a text with its parts in spans, escaped; as it is where the language is "" or the text is long."""
     if not language or len(text) > _LONGEST or max(map(len, text.split("\n")), default=0) > _LONGEST_LINE:
-        return Html(html(text))
+        return Html(html_text(text))
     try:
         tokens = list(_lexer(language).get_tokens(terminal(text, newline=True, tab=True)))
     except Exception:  # noqa: BLE001 - whatever fails in a lexer, the plain text can be shown
-        return Html(html(text))
-    return Html("".join(_span(str(kind)[len("Token.") :], value) for kind, value in tokens))
+        return Html(html_text(text))
+    parts = groupby(tokens, key=lambda token: _class_of(str(token[0])[len("Token.") :], token[1]))
+    return join(*(_span(name, "".join(value for _, value in group)) for name, group in parts))
 
 
-def _span(kind: str, value: str) -> str:
-    name = next((name for prefix, name in _CLASSES if kind.startswith(prefix)), "")
-    return f'<span class="{name}">{html(value)}</span>' if name and value.strip() else html(value)
+def _class_of(kind: str, value: str) -> str:
+    return next((name for prefix, name in _CLASSES if kind.startswith(prefix)), "") if value.strip() else ""
+
+
+def _span(name: str, value: str) -> Html:
+    return tag("span", value, class_=name) if name else join(value)
 
 
 @cache

@@ -7,6 +7,7 @@ as `layout` lays it out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from sessionlog.render.escape import one_line, strip_line_ends
@@ -29,6 +30,15 @@ CUT = Limits(
     arguments=Limit(chars=6_000, lines=120),
 )
 """What a page shows of long texts by default: more than a terminal, as it folds."""
+
+CUT_LATER = Limits(
+    prose=Limit(chars=40_000),
+    system=Limit(chars=2_000, lines=40),
+    output=Limit(chars=2_000, lines=40),
+    thought=Limit(chars=2_000, lines=40),
+    arguments=Limit(chars=2_000, lines=40),
+)
+"""What is shown of them once a page is long, so that it stays readable on a phone."""
 
 _CLASSES = {
     "failed": "bad", "unfinished": "unsure", "note": "dim", "estimated": "unsure", "cached": "good", "title": "strong",
@@ -62,7 +72,8 @@ def lines_of(lines: Iterable[Line]) -> Html:
 
 def spans_of(line: Iterable[Span]) -> Html:
     """Return the parts of a line with the page's classes for their styles."""
-    return join(*map(_span, line))
+    parts = groupby(line, key=lambda span: _CLASSES.get(str(span.style), "dim") if span.style else "")
+    return join(*(_span("".join(span.text for span in spans), class_name) for class_name, spans in parts))
 
 
 def figures_of(spans: Iterable[Span]) -> Html | None:
@@ -76,10 +87,8 @@ def time_of(time_ns: int | None, view: View) -> Html | None:
     return None if time_ns is None else tag("time", clock(time_ns, view.zone), class_="dim")
 
 
-def _span(span: Span) -> Html:
-    if not span.style:
-        return join(span.text)
-    return tag("span", span.text, class_=_CLASSES.get(str(span.style), "dim"))
+def _span(text: str, class_name: str) -> Html:
+    return tag("span", text, class_=class_name) if class_name else join(text)
 
 
 def _message(block: MessageBlock, view: View) -> Html:

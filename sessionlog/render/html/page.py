@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files as package_files
 
 from sessionlog._version import __version__
-from sessionlog.render.escape import html
+from sessionlog.render.escape import html, html_text
 
 GENERATOR = '<meta name="generator" content="sessionlog '
 """The beginning of the element by which a page is known as one of ours."""
@@ -45,7 +45,7 @@ def tag(name: str, *content: str | None, **attributes: str | float | bool | None
 
 def join(*content: str | None) -> Html:
     """Return content one after the other, escaped where it is not `Html`."""
-    return Html("".join(part if isinstance(part, Html) else html(part) for part in content if part is not None))
+    return Html("".join(part if isinstance(part, Html) else html_text(part) for part in content if part is not None))
 
 
 def _attribute(key: str, value: str | float | bool | None) -> str:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog.events.payloads import SessionStart
 from sessionlog.render.escape import one_line
-from sessionlog.render.html.conversation import element_of, figures_of, lines_of
+from sessionlog.render.html.conversation import CUT, CUT_LATER, element_of, figures_of, lines_of
 from sessionlog.render.html.page import Html, join, render_page, tag
 from sessionlog.render.html.turns import Placed, Turn, place
 from sessionlog.render.packed import Packed
@@ -25,6 +26,9 @@ from sessionlog.render.times import home_path
 _TITLE = 80
 _PROMPT = 160
 """Characters of a prompt in the list of prompts."""
+
+_LONG = 2_500_000
+"""Characters of a page from which long texts are cut shorter."""
 
 
 class SessionPage(Struct, frozen=True, kw_only=True):
@@ -46,18 +50,39 @@ def render_session(blocks: Iterable[Block], view: View, about: SessionPage) -> I
 
     Args:
         blocks: As `fold_replay` makes them.
-        view: Settings of the layout; its width is None, its limits are `conversation.CUT` or none.
+        view: Settings of the layout; its width is None, its limits are `conversation.CUT`, and `CUT_LATER` once the
+            page is long, or none.
         about: The session's facts.
     """
     packed = Packed()
     turns: list[Turn] = []
-    ends = _Ends()
+    ends, elements = _Ends(), _Elements(view)
     for turn, group in groupby(ends.watch(place(blocks)), key=lambda placed: placed.turn):
         turns.append(turn)
-        for piece in _turn(turn, group, view):
+        for piece in _turn(turn, group, elements):
             packed.add(piece)
     title = one_line(next((turn.prompt for turn in turns if turn.prompt), ""), _TITLE) or about.session or "Session"
     yield from render_page(title, _body(title, turns, ends, packed, view, about), kind="session")
+
+
+class _Elements:
+    """Makes the elements of blocks: with shorter texts once the page is long.
+
+    Attributes:
+        view: Settings of the layout of the next one.
+    """
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._size = 0
+
+    def of(self, block: Block) -> Html:
+        """Return the element of a block."""
+        made = element_of(block, self.view)
+        self._size += len(made)
+        if self._size > _LONG and self.view.limits == CUT:
+            self.view = replace(self.view, limits=CUT_LATER)
+        return made
 
 
 class _Ends:
@@ -160,33 +185,37 @@ def _turn_figures(turn: Turn, view: View) -> Iterator[Span]:
         yield Span(f"{turn.failed:,} failed", "failed")
 
 
-def _turn(turn: Turn, group: Iterable[Placed], view: View) -> Iterator[str]:
+def _turn(turn: Turn, group: Iterable[Placed], elements: _Elements) -> Iterator[str]:
     """Yield a turn as a section, its sub-agents' work folded."""
-    number = turn.number
+    number, view = turn.number, elements.view
     name = f"turn-{number}"
     yield f'<section class="turn" id="{name}" aria-labelledby="{name}-title">'
     heading = tag("a", f"Turn {number}" if number else "Before the first prompt", href=f"#{name}")
     yield tag("h2", heading, " ", tag("small", moment(view, turn.time_ns).text), id=f"{name}-title")
     for agent, blocks in groupby((placed.block for placed in group), key=lambda block: block.agent):
         if agent:
-            yield _sub_agent(agent, blocks, view)
+            yield _sub_agent(agent, blocks, elements)
         else:
             for block in blocks:
-                yield _end(block, view) if isinstance(block, SessionEndBlock) else element_of(block, view)
+                yield _end(block, view) if isinstance(block, SessionEndBlock) else elements.of(block)
     figures = [*tokens(view, turn.usage), *_turn_figures(turn, view)] if turn.requests > 1 else []
     if figures:
         yield tag("p", "this turn: ", figures_of(figures), class_="sum dim")
     yield "</section>\n"
 
 
-def _sub_agent(agent: str, blocks: Iterable[Block], view: View) -> Html:
+def _sub_agent(agent: str, blocks: Iterable[Block], elements: _Elements) -> Html:
     work = Turn()
     parts = []
     for block in blocks:
         work.add(block)
-        parts.append(element_of(block, view))
+        parts.append(elements.of(block))
     summary = join(
-        tag("b", "sub-agent"), " ", tag("bdi", one_line(agent, _TITLE)), " ", figures_of(_turn_figures(work, view))
+        tag("b", "sub-agent"),
+        " ",
+        tag("bdi", one_line(agent, _TITLE)),
+        " ",
+        figures_of(_turn_figures(work, elements.view)),
     )
     return tag("details", tag("summary", summary), *parts, class_="agent")
 

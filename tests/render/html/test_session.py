@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.reader.stream import read_events
+from sessionlog.render.html import session
 from sessionlog.render.html.code import highlight, language_of
 from sessionlog.render.html.conversation import CUT
 from sessionlog.render.html.markdown import markdown
@@ -128,6 +129,24 @@ def test_long_texts_are_cut_with_their_size(tmp_path):
     log = (LOGS / "story.jsonl").read_text("utf-8").replace("12 passed", "x").replace("def load", "y" * 50_000)
     assert "characters (--full)" in page_of_text(log, tmp_path)
     assert "(--full)" not in page_of_text(log, tmp_path, View(width=None, exact=False, limits=Limits()))
+
+
+def test_a_long_page_cuts_texts_shorter(tmp_path, monkeypatch):
+    """Only what folds, and only after the page has become long; unless everything is wanted."""
+    log = (LOGS / "story.jsonl").read_text("utf-8").replace("def load", "y" * 5_000)
+    assert "characters (--full)" not in page_of_text(log, tmp_path)
+    monkeypatch.setattr(session, "_LONG", 0)
+    page = page_of_text(log, tmp_path)
+    assert "characters (--full)" in page
+    assert "I'll look at how the importer stores its position first." in page
+    assert "(--full)" not in page_of_text(log, tmp_path, View(width=None, exact=False, limits=Limits()))
+
+
+def test_quotation_marks_of_a_text_stay_and_those_of_an_attribute_do_not():
+    """An escaped mark takes five or six bytes, and a text cannot be ended by one."""
+    assert tag("p", 'it\'s "<b>"', title='it\'s "<b>"') == (
+        '<p title="it&#x27;s &quot;&lt;b&gt;&quot;">it\'s "&lt;b&gt;"</p>'
+    )
 
 
 def test_turns_have_their_sums():
