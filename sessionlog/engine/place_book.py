@@ -5,7 +5,8 @@ ledger's schema has: sessions, labels and quarter hours. Single responses and ca
 filled when a query first needs it, and only as far as it does.
 
 Almost all responses have no copies. So those that may have one are found first, by family, and only these go through
-the rule, with its window functions; the others count as they are.
+the rule, with its window functions, on few columns: it names the rows that do not count, and all others count as they
+are. Only several best copies of one response are read again, and merged to one row.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from sessionlog.ledger.schema import CALL, LETTER, NAME, QUARTER_NS, RESPONSE, S
 from sessionlog.ledger.statements import write
 from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
 from sessionlog.ledger.winners_sql import (
+    best_copies,
     known_sessions,
     latest_rows,
+    merged_copies,
     merged_sessions,
     winning_calls,
-    winning_responses,
 )
 
 _T = TypeVar("_T")
@@ -55,11 +57,18 @@ SELECT family FROM usage WHERE family IS NOT NULL GROUP BY family
 HAVING count(*) > 1 OR bool_or(replaced OR superseded_by IS NOT NULL OR record IN (FROM revised))
 """
 """Families of which a row may not count."""
-_COPIES = "SELECT * FROM usage WHERE family IN (FROM contested) OR deleted"
+_ROW = ("filename", "file_row_number")
+"""Names a row: of two machines with one id, two files may have the same."""
+_RANKED = (*_ROW, "machine_id", "record", "revision", "state", "deleted", "replaced", "superseded_by", "family", "key",
+    "copy_rank")  # fmt: skip
+_COPIES = f"SELECT {', '.join(_RANKED)} FROM usage WHERE family IN (FROM contested) OR deleted"  # noqa: S608 - names of the schema
+_BEST = "SELECT {}, key, count(*) OVER (PARTITION BY key) AS copies FROM ({})"
+_LOSERS = f"SELECT {', '.join(_ROW)} FROM copies ANTI JOIN (FROM best WHERE copies = 1) USING ({', '.join(_ROW)})"  # noqa: S608 - as above
+_TIED = f"SELECT usage.* FROM usage SEMI JOIN (FROM best WHERE copies > 1) USING ({', '.join(_ROW)})"  # noqa: S608 - as above
 _RESPONSES_VIEW = f"""
 CREATE TEMP VIEW responses AS SELECT {", ".join(WINNING_RESPONSE)} FROM usage
-WHERE family IS NOT NULL AND family NOT IN (FROM contested)
-UNION ALL SELECT {", ".join(WINNING_RESPONSE)} FROM chosen
+ANTI JOIN losers USING ({", ".join(_ROW)}) WHERE family IS NOT NULL
+UNION ALL SELECT {", ".join(WINNING_RESPONSE)} FROM merged
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 _NO_PRICE = "(priced AND recorded_nano_usd IS NULL AND estimated_nano_usd IS NULL)"
 _MEASURED = "(latency_ms >= 0 AND latency_ms < 'infinity'::DOUBLE)"
@@ -213,6 +222,7 @@ class PlaceBook(ReadBook):
                 "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
             }
         )  # fmt: skip
+        self._duckdb.execute("SET parquet_metadata_cache = true")  # each file is opened by every query
         for place in places:
             if place.system is not None:
                 self._duckdb.register_filesystem(place.system)
@@ -289,9 +299,12 @@ class PlaceBook(ReadBook):
         self._run("revised", "SELECT DISTINCT record FROM usage WHERE revision > 1 OR deleted")
         self._run("contested", _CONTESTED)
         self._run("latest_sessions", latest_rows("exported_sessions", tuple(TABLES["sessions"])))
-        self._run("copies", latest_rows(f"({_COPIES})", tuple(TABLES["usage"])))
         self._run("known", known_sessions("latest_sessions"))
-        self._run("chosen", winning_responses("copies", "known"))
+        self._run("copies", _COPIES)
+        latest = latest_rows("copies", _RANKED)
+        self._run("best", _BEST.format(", ".join(_ROW), best_copies(f"({latest})", "known")))
+        self._run("losers", _LOSERS)
+        self._run("merged", merged_copies(f"({_TIED})"))
         self._duckdb.execute(_RESPONSES_VIEW)
         self._run("sessions", merged_sessions("latest_sessions"))
         self._insert(_SESSIONS, "FROM sessions ORDER BY session_key")
@@ -386,7 +399,7 @@ class PlaceBook(ReadBook):
         columns, name = TABLES[table], "exported_sessions" if table == "sessions" else table
         if not listed:
             kinds = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-            self._duckdb.execute(f"CREATE TABLE {name} ({kinds})")
+            self._duckdb.execute(f"CREATE TABLE {name} ({kinds}, filename VARCHAR, file_row_number BIGINT)")
             return
         paths = ", ".join(_quoted(file.path) for file in listed)
         of_version = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - names of the schema, numbers, and quoted paths
@@ -395,12 +408,13 @@ class PlaceBook(ReadBook):
         [(known,)] = self._all(f"SELECT count(*) FROM parquet_schema([{paths}]) WHERE name IN ({quoted})")  # noqa: S608 - names of the schema, numbers, and quoted paths
         if len(of_version) < len(listed) or known < len(listed) * len(columns.keys() - added):
             raise duckdb.InvalidInputException("a file without our schema")
-        read = f"read_parquet([{paths}], hive_partitioning = false)"
+        options = "hive_partitioning = false, filename = true, file_row_number = true"
+        read = f"read_parquet([{paths}], {options})"
         if added:
             nulls = ", ".join(f"NULL::{columns[name]} AS {name}" for name in columns if name in added)
-            files_with_null = f"read_parquet([{paths}], hive_partitioning = false, union_by_name = true)"
+            files_with_null = f"read_parquet([{paths}], {options}, union_by_name = true)"
             read = f"(SELECT {nulls} WHERE false UNION ALL BY NAME SELECT * FROM {files_with_null})"  # noqa: S608 - names of the schema, and quoted paths
-        self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {read}")  # noqa: S608 - as above
+        self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join([*columns, *_ROW])} FROM {read}")  # noqa: S608 - as above
 
     def _problem_of(self, file: PlaceFile) -> Problem | None:
         """Return what is wrong with a file; None if all of it can be read."""
