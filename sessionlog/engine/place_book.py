@@ -31,8 +31,8 @@ from sessionlog.ledger.quarter_hours import TOTAL, UNKNOWN
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.schema import CALL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
 from sessionlog.ledger.statements import write
-from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
 from sessionlog.ledger.winners_sql import (
+    MERGED_SESSION,
     best_copies,
     known_sessions,
     latest_rows,
@@ -40,6 +40,7 @@ from sessionlog.ledger.winners_sql import (
     merged_sessions,
     winning_calls,
 )
+from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
 
 _T = TypeVar("_T")
 
@@ -61,6 +62,15 @@ _ROW = ("filename", "file_row_number")
 """Names a row: of two machines with one id, two files may have the same."""
 _RANKED = (*_ROW, "machine_id", "record", "revision", "state", "deleted", "replaced", "superseded_by", "family", "key",
     "copy_rank")  # fmt: skip
+_CONTESTED_SESSIONS = """
+SELECT session_key FROM exported_sessions GROUP BY session_key
+HAVING count(*) > 1 OR bool_or(record IN (SELECT record FROM exported_sessions WHERE revision > 1 OR deleted))
+"""
+"""Sessions of which a row may not be the whole."""
+_SINGLE_SESSIONS = f"""
+SELECT {", ".join(MERGED_SESSION)} FROM exported_sessions WHERE session_key NOT IN (FROM contested_sessions)
+"""  # noqa: S608 - names of the schema
+_SESSION_COPIES = "SELECT * FROM exported_sessions WHERE session_key IN (FROM contested_sessions) OR deleted"
 _COPIES = f"SELECT {', '.join(_RANKED)} FROM usage WHERE family IN (FROM contested) OR deleted"  # noqa: S608 - names of the schema
 _BEST = "SELECT {}, key, count(*) OVER (PARTITION BY key) AS copies FROM ({})"
 _LOSERS = f"SELECT {', '.join(_ROW)} FROM copies ANTI JOIN (FROM best WHERE copies = 1) USING ({', '.join(_ROW)})"  # noqa: S608 - as above
@@ -298,15 +308,17 @@ class PlaceBook(ReadBook):
             self._read_table(table)
         self._run("revised", "SELECT DISTINCT record FROM usage WHERE revision > 1 OR deleted")
         self._run("contested", _CONTESTED)
-        self._run("latest_sessions", latest_rows("exported_sessions", tuple(TABLES["sessions"])))
-        self._run("known", known_sessions("latest_sessions"))
+        self._run("exported_sessions", "FROM session_files")
+        self._run("contested_sessions", _CONTESTED_SESSIONS)
+        latest = latest_rows(f"({_SESSION_COPIES})", tuple(TABLES["sessions"]))
+        self._run("sessions", f"{merged_sessions(f'({latest})')} UNION ALL {_SINGLE_SESSIONS}")
+        self._run("known", known_sessions("sessions"))
         self._run("copies", _COPIES)
         latest = latest_rows("copies", _RANKED)
         self._run("best", _BEST.format(", ".join(_ROW), best_copies(f"({latest})", "known")))
         self._run("losers", _LOSERS)
         self._run("merged", merged_copies(f"({_TIED})"))
         self._duckdb.execute(_RESPONSES_VIEW)
-        self._run("sessions", merged_sessions("latest_sessions"))
         self._insert(_SESSIONS, "FROM sessions ORDER BY session_key")
 
     def _fill_quarter_hours(self) -> None:
@@ -396,7 +408,7 @@ class PlaceBook(ReadBook):
             _DamagedError: Some are no exported files.
         """
         listed = [file for file in self._files if file.table == table]
-        columns, name = TABLES[table], "exported_sessions" if table == "sessions" else table
+        columns, name = TABLES[table], "session_files" if table == "sessions" else table
         if not listed:
             kinds = ", ".join(f"{column} {kind}" for column, kind in columns.items())
             self._duckdb.execute(f"CREATE TABLE {name} ({kinds}, filename VARCHAR, file_row_number BIGINT)")

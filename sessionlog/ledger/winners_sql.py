@@ -32,6 +32,12 @@ CALL = (
 )  # fmt: skip
 """The columns of `winning_calls`."""
 
+MERGED_SESSION = (
+    "session_key", "source", "session", "parent", "start_ns", "last_ns", "status", "project", "harness", "duration_ms",
+    "turns", "counted", "absorbed",
+)  # fmt: skip
+"""The columns of `merged_sessions`, which of a session's single row are those of the row."""
+
 _TOTAL = " + ".join(
     f"CAST({name} AS DECIMAL(38, 0))"
     for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
