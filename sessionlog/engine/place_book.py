@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import duckdb
 
 from sessionlog import files
-from sessionlog.engine.place import Place, PlaceFile, open_place
+from sessionlog.engine.place import Place, PlaceFile, open_place, pattern_of
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.book import make_tables, open_in_memory
@@ -416,17 +416,16 @@ class PlaceBook(ReadBook):
         paths = ", ".join(_quoted(file.path) for file in listed)
         of_version = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - names of the schema, numbers, and quoted paths
         added = ADDED.get(table, frozenset())
-        quoted = ", ".join(map(_quoted, columns.keys() - added))
-        [(known,)] = self._all(f"SELECT count(*) FROM parquet_schema([{paths}]) WHERE name IN ({quoted})")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        if len(of_version) < len(listed) or known < len(listed) * len(columns.keys() - added):
+        found = self._all(
+            f"SELECT file_name, list(name) FROM parquet_schema([{paths}]) GROUP BY file_name ORDER BY file_name"
+        )  # noqa: S608 - as above
+        if len(of_version) < len(listed) or any(columns.keys() - added - set(names) for _, names in found):
             raise duckdb.InvalidInputException("a file without our schema")
-        options = "hive_partitioning = false, filename = true, file_row_number = true"
-        read = f"read_parquet([{paths}], {options})"
-        if added:
-            nulls = ", ".join(f"NULL::{columns[name]} AS {name}" for name in columns if name in added)
-            files_with_null = f"read_parquet([{paths}], {options}, union_by_name = true)"
-            read = f"(SELECT {nulls} WHERE false UNION ALL BY NAME SELECT * FROM {files_with_null})"  # noqa: S608 - names of the schema, and quoted paths
-        self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join([*columns, *_ROW])} FROM {read}")  # noqa: S608 - as above
+        alike: dict[frozenset[str], list[str]] = defaultdict(list)
+        for path, names in found:
+            alike[added - set(names)].append(pattern_of(path))
+        parts = (_reading(some, columns, without) for without, some in alike.items())
+        self._duckdb.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
 
     def _problem_of(self, file: PlaceFile) -> Problem | None:
         """Return what is wrong with a file; None if all of it can be read."""
@@ -471,6 +470,17 @@ def _titles(names: dict[str, str]) -> dict[str, str]:
     """Return machine's id → its name, with the id where several have one name."""
     several = {name for name, count in Counter(names.values()).items() if count > 1}
     return {machine: f"{name} ({machine})" if name in several else name for machine, name in names.items()}
+
+
+def _reading(paths: Iterable[str], columns: Mapping[str, str], without: Collection[str]) -> str:
+    """Return the statement that reads files which have the same columns: all but those in `without`.
+
+    DuckDB does the same with `union_by_name`, and opens all files to plan each query.
+    """
+    shown = (f"NULL::{kind} AS {name}" if name in without else name for name, kind in columns.items())
+    listed = ", ".join(map(_quoted, paths))
+    options = "hive_partitioning = false, filename = true, file_row_number = true"
+    return f"SELECT {', '.join([*shown, *_ROW])} FROM read_parquet([{listed}], {options})"  # noqa: S608 - names of the schema, and quoted paths
 
 
 def _quoted(text: str) -> str:
