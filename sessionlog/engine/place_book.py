@@ -416,9 +416,7 @@ class PlaceBook(ReadBook):
         paths = ", ".join(_quoted(file.path) for file in listed)
         of_version = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - names of the schema, numbers, and quoted paths
         added = ADDED.get(table, frozenset())
-        found = self._all(
-            f"SELECT file_name, list(name) FROM parquet_schema([{paths}]) GROUP BY file_name ORDER BY file_name"
-        )  # noqa: S608 - as above
+        found = self._all(f"SELECT file_name, list(name) FROM parquet_schema([{paths}]) GROUP BY ALL ORDER BY ALL")  # noqa: S608 - as above
         if len(of_version) < len(listed) or any(columns.keys() - added - set(names) for _, names in found):
             raise duckdb.InvalidInputException("a file without our schema")
         alike: dict[frozenset[str], list[str]] = defaultdict(list)
