@@ -266,8 +266,7 @@ class PlaceBook(ReadBook):
         """Run one query, as in `ReadBook`, after filling the tables that it reads."""
         self._guarded(lambda: self._fill_tables(sql))
         named = {name: storable(value) if isinstance(value, str) else value for name, value in parameters.items()}
-        rows = self._guarded(lambda: self._sql.query(sql, named))
-        return rows if make is None else list(map(make, rows))
+        return self._guarded(lambda: self._sql.query(sql, named, make or tuple))
 
     def close(self) -> None:
         """Close the database, and delete what it had on disk."""

@@ -14,6 +14,7 @@ import duckdb
 
 from sessionlog.ledger.schema import QUARTER_NS
 
+_PAGE = 8192
 _MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
 _WORDS = (
     (re.compile(r"\bSUM\("), "saturating_sum("),
@@ -68,8 +69,10 @@ class PlaceSQL:
         """Register a function of one argument: a text, the time of what is summed, or the number of its label."""
         self._functions[name] = function
 
-    def query(self, sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Run one statement of a report, and return its rows."""
+    def query(
+        self, sql: str, parameters: Mapping[str, Any], make: Callable[[tuple[Any, ...]], Any] = tuple
+    ) -> list[Any]:
+        """Run one statement of a report, and return what `make` makes of each row."""
         for pattern, word in _WORDS:
             sql = pattern.sub(word, sql)
         patterns = set(_GLOB.findall(sql))
@@ -85,7 +88,10 @@ class PlaceSQL:
             name: _regular_expression(parameters[name]) if name in patterns else parameters[name]
             for name in set(_PARAMETER.findall(sql))
         }
-        found: list[tuple[Any, ...]] = self._duckdb.execute(sql, values or None).fetchall()
+        cursor = self._duckdb.execute(sql, values or None)
+        found: list[Any] = []
+        while rows := cursor.fetchmany(_PAGE):  # so that many rows are not in memory twice
+            found += map(make, rows)
         return found
 
     def _make_lookups(self, kind: str, names: list[str], domain: str) -> None:
