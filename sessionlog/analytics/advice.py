@@ -53,7 +53,7 @@ _GONE = "gone"
 
 _SESSIONS = """
 SELECT s.source, s.session, s.path, SUM(r.cost_nano), SUM(r.estimate_nano), SUM(r.input + r.cache_read + r.cache_write)
-FROM {tables} WHERE {where} GROUP BY s.id
+FROM {tables} WHERE {where} GROUP BY s.id, s.source, s.session, s.path
 """
 
 ADVICE: Mapping[str, tuple[str, str]] = {

@@ -71,12 +71,19 @@ TABLE = (
 )  # fmt: skip
 
 _SQL = """
+WITH sums AS (
+    SELECT r.session_id, SUM(r.active_ms) AS active_ms, SUM(r.requests) AS requests, SUM(r.failed) AS failed,
+        SUM(r.input) AS input, SUM(r.output) AS output, SUM(r.cache_read) AS cache_read,
+        SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning, SUM(r.cost_nano) AS cost_nano,
+        SUM(r.estimate_nano) AS estimate_nano, MAX(r.unknown) AS unknown
+    FROM {tables} WHERE {where} GROUP BY r.session_id
+)
 SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
-    COALESCE(s.duration_ms, SUM(r.active_ms)), s.prompt, s.error, SUM(r.requests), SUM(r.failed), SUM(r.input),
-    SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning), SUM(r.cost_nano), SUM(r.estimate_nano),
-    MAX(r.unknown), s.counted, s.archived, s.parent, s.id
-FROM {tables}
-WHERE {where} GROUP BY s.id ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC
+    COALESCE(s.duration_ms, sums.active_ms), s.prompt, s.error, sums.requests, sums.failed, sums.input, sums.output,
+    sums.cache_read, sums.cache_write, sums.reasoning, sums.cost_nano, sums.estimate_nano, sums.unknown, s.counted,
+    s.archived, s.parent, s.id
+FROM sums JOIN sessions s ON s.id = sums.session_id
+ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC
 """
 
 _SAME = ("source", "path", "status", "project", "harness", "route", "error")

@@ -67,12 +67,13 @@ WITH each AS (SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_m
         SUM(COALESCE(whole_ms, spans.active_ms)) AS duration, SUM(unknown) AS unknown,
         SUM(status = 'success' AND NOT unknown) AS priced
         FROM each LEFT JOIN spans USING (session_id))
-SELECT once.sessions, once.success, once.failed, once.unfinished, once.running, SUM(requests), SUM(shares.failed),
-    SUM(input), SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning), once.duration, SUM(known),
-    SUM(estimated), once.unknown, SUM(unpriced), SUM(generated), SUM(generation_us) / 1000.0,
+SELECT MAX(once.sessions), MAX(once.success), MAX(once.failed), MAX(once.unfinished), MAX(once.running),
+    SUM(requests), SUM(shares.failed), SUM(input), SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
+    MAX(once.duration), SUM(known), SUM(estimated), MAX(once.unknown), SUM(unpriced), SUM(generated),
+    SUM(generation_us) / 1000.0,
     SUM(CASE WHEN shares.session_id IN (SELECT session_id FROM each WHERE NOT unknown) THEN {ended_cost} END),
-    once.priced, SUM(saved), group_concat(latencies, '')
-FROM once LEFT JOIN shares
+    MAX(once.priced), SUM(saved), group_concat(latencies, '')
+FROM once LEFT JOIN shares ON true
 """
 """Additive values are summed over all shares; values of a whole session are counted once per session."""
 

@@ -31,7 +31,7 @@ class PlaceFile(NamedTuple):
     """An exported file.
 
     Attributes:
-        path: As DuckDB opens it, which reads names as patterns.
+        path: As DuckDB opens it (see `pattern_of`).
         table: A name of `parquet_schema.TABLES`.
         machine: The id of the machine that has written it.
         shown: Its path for people, without a password.
@@ -88,6 +88,11 @@ _GLOB = re.compile(r"([*?[])")
 def is_place(path: str) -> bool:
     """Whether a folder, or the URL of an open remote place, has the manifests of exports."""
     return any(name.startswith("v=") for name in files.list_names(os.path.join(path, "manifest")))
+
+
+def pattern_of(path: str) -> str:
+    """Return a path as DuckDB opens it, which reads names as patterns."""
+    return _GLOB.sub(r"[\1]", path)
 
 
 def open_place(path: str, now_ns: int) -> Place:
@@ -190,7 +195,7 @@ def _checked(
                 _problem(folder, name, "unreadable", f"{sizes[name]} bytes, {size} were exported: copy it again")
             )
         else:
-            yield PlaceFile(_GLOB.sub(r"[\1]", folder.path(name)), table, machine, f"{folder.place}/{name}")
+            yield PlaceFile(pattern_of(folder.path(name)), table, machine, f"{folder.place}/{name}")
 
 
 def _problem(folder: _Folder, name: str, kind: str, detail: str) -> Problem:

@@ -1,51 +1,51 @@
-"""PlaceBook: what machines have exported to a place, as a ledger in memory that every report can query.
+"""PlaceBook: what machines have exported to a place, as a ledger that every report can query.
 
-DuckDB reads the files, chooses what counts of all machines' copies (see `ledger.winners_sql`), and sums it to what the
-ledger's schema has: sessions, labels and quarter hours. Single responses and calls are many, so a table of these is
-filled when a query first needs it, and only as far as it does.
+DuckDB reads the files and chooses what counts of all machines' copies (see `ledger.winners_sql`). The ledger's schema
+are views on that: of sums, which are made once, and of single responses and calls, which each query reads from the
+files. `place_sql` runs the reports' SQL on them. (Copying sums and sessions into SQLite took 40 % of a report's time.)
 
 Almost all responses have no copies. So those that may have one are found first, by family, and only these go through
-the rule, with its window functions; the others count as they are.
+the rule, with its window functions, on few columns: it names the rows that do not count, and all others count as they
+are. Only several best copies of one response are read again, and merged to one row.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import duckdb
 
 from sessionlog import files
-from sessionlog.engine.place import Place, PlaceFile, open_place
+from sessionlog.engine.place import Place, PlaceFile, open_place, pattern_of
+from sessionlog.engine.place_sql import PlaceSQL, clamped_sum, quarter_of
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
-from sessionlog.ledger.book import make_tables, open_in_memory
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.parquet_schema import ADDED, EXPORTED_LABEL, SCHEMA_VERSION, TABLES
-from sessionlog.ledger.quarter_hours import TOTAL, UNKNOWN
-from sessionlog.ledger.reading import MOST_NAMED, ReadBook
-from sessionlog.ledger.schema import CALL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
-from sessionlog.ledger.statements import write
-from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
+from sessionlog.ledger.quarter_hours import TOTAL
+from sessionlog.ledger.reading import MOST_NAMED, LoggedLimit, ReadBook
+from sessionlog.ledger.schema import ATTRIBUTION, LABEL, LETTER, NAME
+from sessionlog.ledger.storable import storable
 from sessionlog.ledger.winners_sql import (
+    MERGED_SESSION,
+    best_copies,
     known_sessions,
     latest_rows,
+    merged_copies,
     merged_sessions,
     winning_calls,
-    winning_responses,
 )
+from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
 
 _T = TypeVar("_T")
 
 _MEMORY, _MOST_THREADS = "256MB", 4  # each thread needs some 50 MB
-_PAGE = 8192  # rows that are in memory at once
-_SINGLE, _GROUPED = 1, 2
-"""Values of `file_id`: single responses, and responses without a price that are summed."""
-
+_FILE = 1
+"""The `file_id` of all responses."""
 _NAMED_LISTS = 2
 _VERSION_KEY = "sessionlog_schema"
 _OF_VERSION = f"key = '{_VERSION_KEY}' AND value = '{SCHEMA_VERSION}'"
@@ -55,11 +55,27 @@ SELECT family FROM usage WHERE family IS NOT NULL GROUP BY family
 HAVING count(*) > 1 OR bool_or(replaced OR superseded_by IS NOT NULL OR record IN (FROM revised))
 """
 """Families of which a row may not count."""
-_COPIES = "SELECT * FROM usage WHERE family IN (FROM contested) OR deleted"
-_RESPONSES_VIEW = f"""
-CREATE TEMP VIEW responses AS SELECT {", ".join(WINNING_RESPONSE)} FROM usage
-WHERE family IS NOT NULL AND family NOT IN (FROM contested)
-UNION ALL SELECT {", ".join(WINNING_RESPONSE)} FROM chosen
+_ROW = ("filename", "file_row_number")
+"""Names a row: of two machines with one id, two files may have the same."""
+_RANKED = (*_ROW, "machine_id", "record", "revision", "state", "deleted", "replaced", "superseded_by", "family", "key",
+    "copy_rank")  # fmt: skip
+_CONTESTED_SESSIONS = """
+SELECT session_key FROM exported_sessions GROUP BY session_key
+HAVING count(*) > 1 OR bool_or(record IN (SELECT record FROM exported_sessions WHERE revision > 1 OR deleted))
+"""
+"""Sessions of which a row may not be the whole."""
+_SINGLE_SESSIONS = f"""
+SELECT {", ".join(MERGED_SESSION)} FROM exported_sessions WHERE session_key NOT IN (FROM contested_sessions)
+"""  # noqa: S608 - names of the schema
+_SESSION_COPIES = "SELECT * FROM exported_sessions WHERE session_key IN (FROM contested_sessions) OR deleted"
+_COPIES = f"SELECT {', '.join(_RANKED)} FROM usage WHERE family IN (FROM contested) OR deleted"  # noqa: S608 - names of the schema
+_BEST = "SELECT {}, key, count(*) OVER (PARTITION BY key) AS copies FROM ({})"
+_LOSERS = f"SELECT {', '.join(_ROW)} FROM copies ANTI JOIN (FROM best WHERE copies = 1) USING ({', '.join(_ROW)})"  # noqa: S608 - as above
+_TIED = f"SELECT usage.* FROM usage SEMI JOIN (FROM best WHERE copies > 1) USING ({', '.join(_ROW)})"  # noqa: S608 - as above
+_WINNERS = f"""
+CREATE TEMP VIEW winners AS SELECT {", ".join(WINNING_RESPONSE)} FROM usage
+ANTI JOIN losers USING ({", ".join(_ROW)}) WHERE family IS NOT NULL
+UNION ALL SELECT {", ".join(WINNING_RESPONSE)} FROM merged
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 _NO_PRICE = "(priced AND recorded_nano_usd IS NULL AND estimated_nano_usd IS NULL)"
 _MEASURED = "(latency_ms >= 0 AND latency_ms < 'infinity'::DOUBLE)"
@@ -72,60 +88,56 @@ def _bucket(milliseconds: str, measured: str) -> str:
     return f"CASE WHEN {measured} THEN CASE WHEN {milliseconds} > 0 THEN {floor} ELSE {LOWEST} END::INTEGER END"
 
 
-_MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
-_TIME = f"(CASE WHEN time_ns < -{_MOST} THEN -{_MOST} ELSE time_ns END)"  # rounding down must not overflow 64 bits
-_QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
-_HAS_TOKENS = "(input_tokens > 0 OR output_tokens > 0 OR cache_read_tokens > 0 OR cache_write_tokens > 0)"
-
-
-def _sum(expression: str) -> str:
-    """Return the expression of a sum, clamped to 64 bits, which also costs a tenth of DuckDB's larger integers."""
-    limits = f"greatest(least(sum({expression}), {2**63 - 1}), -{2**63 - 1})::BIGINT"
-    return f"CASE WHEN sum({expression}) IS NOT NULL THEN {limits} END"  # both functions ignore nulls
-
-
+_GENERATION_US = f"CASE WHEN {_TIMED} THEN least(trunc(latency_ms * 1000 + 0.5), 9e18)::BIGINT ELSE 0 END"
 _CELLS = f"""
-SELECT session_key, {{names}}, {{time}} AS quarter_ns, min(time_ns), max(time_ns), {_sum("requests")},
-    {_sum("failed::INTEGER")}, {_sum("input_tokens")}, {_sum("output_tokens")}, {_sum("cache_read_tokens")},
-    {_sum("cache_write_tokens")}, {_sum("reasoning_tokens")}, {_sum("recorded_nano_usd")},
-    {_sum("estimated_nano_usd")}, max({_NO_PRICE}::INTEGER), {_sum(f"CASE WHEN {_NO_PRICE} THEN requests ELSE 0 END")},
-    {_sum(f"CASE WHEN {_TIMED} THEN output_tokens ELSE 0 END")},
-    {_sum(f"CASE WHEN {_TIMED} THEN least(trunc(latency_ms * 1000 + 0.5), 9e18)::BIGINT ELSE 0 END")},
-    {_sum("active_ms")}, string_agg(chr({_bucket("latency_ms", _TIMED)} + {LETTER}), ''), {_sum("saved_nano_usd")},
-    max(price_list) AS price_list, bool_or({_NO_PRICE} AND {_HAS_TOKENS}) AS has_unpriced,
-    bool_or({_NO_PRICE} AND NOT {_HAS_TOKENS}) AS has_empty
-FROM responses GROUP BY ALL
+SELECT session_key AS session_id, {{names}}, {{time}} AS time_ns, min(time_ns) AS first_ns, max(time_ns) AS last_ns,
+    {clamped_sum("requests")} AS requests, {clamped_sum("failed::INTEGER")} AS failed,
+    {clamped_sum("input_tokens")} AS input, {clamped_sum("output_tokens")} AS output,
+    {clamped_sum("cache_read_tokens")} AS cache_read, {clamped_sum("cache_write_tokens")} AS cache_write,
+    {clamped_sum("reasoning_tokens")} AS reasoning, {clamped_sum("recorded_nano_usd")} AS cost_nano,
+    {clamped_sum("estimated_nano_usd")} AS estimate_nano, max({_NO_PRICE}::INTEGER) AS unknown,
+    {clamped_sum(f"CASE WHEN {_NO_PRICE} THEN requests ELSE 0 END")} AS unpriced,
+    {clamped_sum(f"CASE WHEN {_TIMED} THEN output_tokens ELSE 0 END")} AS generated,
+    {clamped_sum(_GENERATION_US)} AS generation_us, {clamped_sum("active_ms")} AS active_ms,
+    string_agg(chr({_bucket("latency_ms", _TIMED)} + {LETTER}), '') AS latencies,
+    {clamped_sum("saved_nano_usd")} AS saved_nano, max(price_list) AS price_list
+FROM winners GROUP BY session_key, {{names}}, {{time}}
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
-"""Sums of records as `ledger.quarter_hours` has them, and what else a report needs of the records in them."""
-_OF_CELLS = ("price_list", "has_unpriced", "has_empty")
+"""Sums of records as `ledger.quarter_hours` has them."""
 _RESPONSES = f"""
-SELECT {_SINGLE}, row_number() OVER () + {{count}}, session_key, {{label}}, NULL, NULL, 0, NULL, 1, time_ns, requests,
-    failed::INTEGER, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
-    reasoning_tokens, recorded_nano_usd, recorded_nano_usd, estimated_nano_usd, saved_nano_usd, priced::INTEGER,
-    latency_ms, {_bucket("latency_ms", _TIMED)}, active_ms, NULL, 0, 1
-FROM single
-"""  # noqa: S608 - names of the schema, numbers, and quoted paths
-_WITHOUT_PRICE = f"""
-SELECT {_GROUPED}, row_number() OVER () + {{count}}, session_key, {{label}}, NULL, NULL, 0, NULL, 1, time_ns, 0, 0,
-    has_tokens::INTEGER, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 1, NULL, NULL, 0, NULL, 0, 1
-FROM grouped
+CREATE TEMP VIEW responses AS SELECT {_FILE} AS file_id, key AS n, session_key AS session_id, {{label}} AS label_id,
+    1 AS counts, time_ns, requests, failed::INTEGER AS failed, input_tokens AS input, output_tokens AS output,
+    cache_read_tokens AS cache_read, cache_write_tokens AS cache_write, reasoning_tokens AS reasoning,
+    recorded_nano_usd AS cost_nano, estimated_nano_usd AS estimate_nano, saved_nano_usd AS saved_nano,
+    priced::INTEGER AS priced, latency_ms, {_bucket("latency_ms", _TIMED)} AS latency_bucket, active_ms
+FROM winners
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 _SESSIONS = f"""
-INSERT INTO all_sessions ({", ".join(SESSION)}) VALUES (?1, ?2, ?3, ?1, '', ?4, 0, ?5, ?6, ?7, ?8, ?9, '{UNKNOWN_NAME}',
-    ?10, '', '', '{{}}', ?11, NULL, ?12, 0, 0, NULL, ?13)
+CREATE TEMP VIEW sessions AS SELECT session_key AS id, source, session, session_key::VARCHAR AS place, '' AS path,
+    parent, 0 AS part, start_ns, last_ns, status AS end_status, project, harness, '{UNKNOWN_NAME}' AS route,
+    duration_ms, '' AS prompt, '' AS error, '{{}}' AS metadata, turns, NULL::BIGINT AS last_turn_ns,
+    counted::INTEGER AS counted, 0 AS archived, 0 AS elsewhere, NULL::VARCHAR AS on_wire_of
+FROM whole_sessions WHERE NOT absorbed
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
-"""Inserts what `merged_sessions` has; a session's key is its place, too, as several may have one id."""
+"""A session's key is its place, too, as several may have one id."""
+_LOG_SESSIONS = (
+    f"CREATE TEMP VIEW log_sessions AS SELECT {_FILE} AS file_id, session_key AS session_id FROM whole_sessions"  # noqa: S608 - as above
+)
 _STRAYS = """
+INSERT INTO whole_sessions
 SELECT session_key, min(source), min(session), '', min(time_ns), max(time_ns), NULL, min(project), 'unknown', NULL,
     NULL, true, false
-FROM {rows} WHERE session_key IN ({keys} EXCEPT SELECT session_key FROM sessions) GROUP BY session_key
+FROM {rows} WHERE session_key IN ({keys} EXCEPT SELECT session_key FROM whole_sessions) GROUP BY session_key
 """
 """Sessions whose own row is not there, because its file is damaged for example."""
 _CALLS = f"""
-SELECT {_SINGLE}, row_number() OVER (), session_key, {{name}}, key, NULL, 1, time_ns, finished::INTEGER,
-    failed::INTEGER, duration_ms, {_bucket("duration_ms", _MEASURED.replace("latency_ms", "duration_ms"))}, output_bytes
-FROM calls
+CREATE TEMP VIEW tools AS SELECT session_key AS session_id, {{name}} AS name_id, key, time_ns, finished, failed,
+    duration_ms, {_bucket("duration_ms", _MEASURED.replace("latency_ms", "duration_ms"))} AS duration_bucket,
+    output_bytes, {", ".join(NAME)}
+FROM calls WHERE session_key NOT IN (SELECT session_key FROM whole_sessions WHERE absorbed)
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
+_TEXTS = ("source", "harness", "end_status")
+"""The columns of sessions that conditions and keys call functions of text for."""
 
 
 class _DamagedError(Exception):
@@ -177,7 +189,7 @@ def ask_places(
 
 
 class PlaceBook(ReadBook):
-    """A ledger in memory with what places have.
+    """A ledger in DuckDB with what places have.
 
     Args:
         places: The places.
@@ -194,8 +206,7 @@ class PlaceBook(ReadBook):
         by_time: bool = True,
         by_machine: bool = True,
     ) -> None:
-        super().__init__(open_in_memory())
-        make_tables(self.connection)
+        self.unrecognised = 0
         self.notes = [note for place in places for note in place.notes]
         self._found = [problem for place in places for problem in place.problems]
         self._files = [file for place in places for file in place.files]
@@ -203,8 +214,7 @@ class PlaceBook(ReadBook):
         self._machine_of: dict[int, str] = {}
         self._names = [name for name in EXPORTED_LABEL if name in labels]
         self._by_time, self._by_machine = by_time, by_machine
-        self._filled: set[Any] = set()
-        self._price_lists: set[Any] = set()
+        self._filled: set[str] = set()
         self._scratch = files.temporary_directory("sessionlog-place-")
         self._duckdb = duckdb.connect(
             config={
@@ -213,6 +223,7 @@ class PlaceBook(ReadBook):
                 "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
             }
         )  # fmt: skip
+        self._sql = PlaceSQL(self._duckdb, self._domain)
         for place in places:
             if place.system is not None:
                 self._duckdb.register_filesystem(place.system)
@@ -230,138 +241,135 @@ class PlaceBook(ReadBook):
     @property
     def priced_from(self) -> str:
         """The price lists of estimates, the newest first."""
-        lists = sorted(self._price_lists - {None}, reverse=True)
+        rows = "cells" if "cells" in self._filled else "winners" if "winners" in self._filled else ""
+        found = self._all(f"SELECT DISTINCT price_list FROM {rows} WHERE price_list IS NOT NULL") if rows else []  # noqa: S608 - names of tables
+        lists = sorted((name for (name,) in found), reverse=True)
         named = ", ".join(lists[:_NAMED_LISTS])
         return f"{named} and {len(lists) - _NAMED_LISTS} older" if len(lists) > _NAMED_LISTS else named
+
+    @property
+    def limits(self) -> dict[tuple[str, str], LoggedLimit]:
+        """None: they are not exported."""
+        return {}
 
     def machine_of(self, label_id: int) -> str:
         """Return the name of the machine whose records or calls have a label or name."""
         return self._machine_of.get(label_id, UNKNOWN_NAME)
 
+    def define(self, name: str, function: Any) -> None:
+        """Register a Python function of one argument for queries."""
+        self._sql.define(name, function)
+
     def query(
         self, sql: str, parameters: dict[str, Any], make: Callable[[tuple[Any, ...]], Any] | None = None
     ) -> list[Any]:
         """Run one query, as in `ReadBook`, after filling the tables that it reads."""
-        self._fill("sessions", self._fill_sessions)
-        if "quarter_hours" in sql:
-            self._fill("quarter_hours", self._fill_quarter_hours)
-        if "tools r" in sql:
-            self._fill("tools", self._fill_calls)
-        if "records r" in sql:
-            self._fill("records", lambda: self._fill_responses("true"))
-        elif "first_quarter" in parameters:
-            for quarter in {parameters["first_quarter"], parameters["last_quarter"]}:
-                inside = f"time_ns >= {quarter} AND time_ns < {quarter}::HUGEINT + {QUARTER_NS}"
-                self._fill(quarter, partial(self._fill_responses, inside))
-        elif UNKNOWN in sql:
-            window = parameters.get("start_ns"), parameters.get("end_ns")
-            self._fill(window, partial(self._fill_groups, *window))
-        return super().query(sql, parameters, make)
+        self._guarded(lambda: self._fill_tables(sql))
+        named = {name: storable(value) if isinstance(value, str) else value for name, value in parameters.items()}
+        return self._guarded(lambda: self._sql.query(sql, named, make or tuple))
 
     def close(self) -> None:
-        """Close both databases, and delete what they had on disk."""
+        """Close the database, and delete what it had on disk."""
         self._duckdb.close()
         files.remove_directory(self._scratch)
-        super().close()
 
-    def _fill(self, what: Any, fill: Callable[[], None]) -> None:
-        """Fill a table once.
+    def _guarded(self, work: Callable[[], _T]) -> _T:
+        """Return what `work` returns.
 
         Raises:
             _DamagedError: Files are damaged.
             LogNotReadable: DuckDB failed for another reason.
         """
-        if what in self._filled:
-            return
-        self._filled.add(what)
         try:
-            fill()
+            return work()
         except duckdb.Error as error:
             problems = {file.path: problem for file in self._files if (problem := self._problem_of(file)) is not None}
             if problems:
                 raise _DamagedError(problems) from error
             raise LogNotReadable(f"DuckDB cannot read the exported files: {_first_line(error)}") from error
 
+    def _fill_tables(self, sql: str) -> None:
+        """Make the tables and views that a query reads."""
+        self._fill("sessions", self._fill_sessions)
+        if "quarter_hours" in sql:
+            self._fill("cells", self._fill_quarter_hours)
+        if "tools r" in sql:
+            self._fill("calls", self._fill_calls)
+        if "records r" in sql or "responses r" in sql:
+            self._fill("winners", self._fill_responses)
+
+    def _fill(self, what: str, fill: Callable[[], None]) -> None:
+        if what not in self._filled:
+            fill()
+            self._filled.add(what)
+
+    def _domain(self, kind: str, sql: str) -> str:
+        """Return the statement of the arguments that functions may get in a query, as `PlaceSQL` needs it."""
+        if kind == "label":
+            return "SELECT id FROM names" if "tools r" in sql else "SELECT id FROM labels"
+        if kind == "time":
+            rows = "calls" if "tools r" in sql else "cells" if "cells" in self._filled and self._by_time else "winners"
+            return f"SELECT DISTINCT {quarter_of('time_ns')} FROM {rows}"  # noqa: S608 - names of the schema
+        table, names = ("names", NAME) if "tools r" in sql else ("labels", LABEL)
+        columns = [*((name, table) for name in names), *((name, "sessions") for name in _TEXTS)]
+        texts = " UNION ".join(f"SELECT {name} FROM {rows} WHERE {name} IS NOT NULL" for name, rows in columns)  # noqa: S608 - as above
+        return f"{texts} UNION SELECT unnest(['running', 'unfinished', 'unknown', 'built-in', '-', ''])"
+
     def _fill_sessions(self) -> None:
-        """Choose which responses count, and insert the sessions of all machines."""
+        """Choose which responses count, and merge the sessions of all machines."""
         for table in ("usage", "sessions"):
             self._read_table(table)
         self._run("revised", "SELECT DISTINCT record FROM usage WHERE revision > 1 OR deleted")
         self._run("contested", _CONTESTED)
-        self._run("latest_sessions", latest_rows("exported_sessions", tuple(TABLES["sessions"])))
-        self._run("copies", latest_rows(f"({_COPIES})", tuple(TABLES["usage"])))
-        self._run("known", known_sessions("latest_sessions"))
-        self._run("chosen", winning_responses("copies", "known"))
-        self._duckdb.execute(_RESPONSES_VIEW)
-        self._run("sessions", merged_sessions("latest_sessions"))
-        self._insert(_SESSIONS, "FROM sessions ORDER BY session_key")
+        self._run("exported_sessions", "FROM session_files")
+        self._run("contested_sessions", _CONTESTED_SESSIONS)
+        latest = latest_rows(f"({_SESSION_COPIES})", tuple(TABLES["sessions"]))
+        self._run("whole_sessions", f"{merged_sessions(f'({latest})')} UNION ALL {_SINGLE_SESSIONS}")
+        self._run("known", known_sessions("whole_sessions"))
+        self._run("copies", _COPIES)
+        latest = latest_rows("copies", _RANKED)
+        self._run("best", _BEST.format(", ".join(_ROW), best_copies(f"({latest})", "known")))
+        self._run("losers", _LOSERS)
+        self._run("merged", merged_copies(f"({_TIED})"))
+        self._duckdb.execute(_WINNERS)
+        for view in (_SESSIONS, _LOG_SESSIONS, _RESPONSES.format(label=self._label)):
+            self._duckdb.execute(view)
+        self._duckdb.execute("CREATE TEMP VIEW records AS FROM responses")
 
     def _fill_quarter_hours(self) -> None:
-        time = _QUARTER if self._by_time else "NULL::BIGINT"
+        time = quarter_of("time_ns") if self._by_time else "NULL::BIGINT"
         self._run("cells", _CELLS.format(names=", ".join(self._by), time=time))
-        self._price_lists.update(name for (name,) in self._all("SELECT DISTINCT price_list FROM cells"))
+        columns = (f"{self._label} AS label_id" if name == "label_id" else name for name in TOTAL)
+        self._duckdb.execute(f"CREATE TEMP VIEW quarter_hours AS SELECT {', '.join(columns)} FROM cells")  # noqa: S608 - names of the schema
         self._fill_labels("cells")
-        self._fill_strays("responses", "SELECT session_key FROM cells")
-        others = ", ".join(["session_key", *self._by, *_OF_CELLS])
-        self._insert(
-            insert("quarter_hours", TOTAL),
-            f"SELECT session_key, {self._label}, * EXCLUDE ({others}) FROM cells ORDER BY session_key",  # noqa: S608 - names of the schema, numbers, and quoted paths
-        )
+        self._duckdb.execute(_STRAYS.format(rows="winners", keys="SELECT session_id FROM cells"))
 
-    def _fill_responses(self, where: str) -> None:
-        """Insert single responses, and for those of a cut quarter hour what names their sessions."""
-        self._run("single", f"SELECT * FROM responses WHERE {where}")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        self._price_lists.update(name for (name,) in self._all("SELECT DISTINCT price_list FROM single"))
-        self._fill_labels("single")
-        self._fill_strays("responses", "SELECT session_key FROM single")
-        self._insert(insert("responses", RESPONSE), _RESPONSES.format(label=self._label, count=self._count()))
-        self._insert(
-            "INSERT OR IGNORE INTO log_sessions VALUES (?, ?, ?, ?)",
-            f"SELECT DISTINCT {_SINGLE}, session_key, 0, '' FROM single",  # noqa: S608 - names of the schema, numbers, and quoted paths
-        )
-
-    def _fill_groups(self, start_ns: int | None, end_ns: int | None) -> None:
-        """Insert the responses without a price in a window as groups: a report only names their models."""
-        names = ", ".join(self._by)
-        bounds = [f"time_ns >= {start_ns}"] * (start_ns is not None) + [f"time_ns < {end_ns}"] * (end_ns is not None)
-        if bounds:
-            where = " AND ".join([_NO_PRICE, *bounds])
-            columns = f"session_key, {names}, min(time_ns) AS time_ns, {_HAS_TOKENS} AS has_tokens"
-            rows = f"SELECT {columns} FROM responses WHERE {where} GROUP BY ALL"  # noqa: S608 - names of the schema, numbers, and quoted paths
-        else:
-            cells = f"SELECT DISTINCT session_key, {names}, NULL AS time_ns, {{}} AS has_tokens FROM cells WHERE {{}}"  # noqa: S608 - names of the schema, numbers, and quoted paths
-            rows = f"{cells.format('true', 'has_unpriced')} UNION ALL {cells.format('false', 'has_empty')}"
-        self._run("grouped", rows)
-        self._fill_labels("grouped")
-        self._insert(insert("responses", RESPONSE), _WITHOUT_PRICE.format(label=self._label, count=self._count()))
+    def _fill_responses(self) -> None:
+        if "cells" not in self._filled:
+            self._fill_labels("winners")
+            self._duckdb.execute(_STRAYS.format(rows="winners", keys="SELECT session_key FROM winners"))
 
     def _fill_calls(self) -> None:
         self._read_table("tools")
-        self._run("exported_calls", latest_rows("tools", tuple(TABLES["tools"])))
+        self._run("exported_calls", latest_rows("tool_files", tuple(TABLES["tools"])))
         self._run("calls", winning_calls("exported_calls", "known"))
         machine = ", machine_id" if self._by_machine else ""
         number = f"(hash({', '.join(NAME)}{machine}) >> 1)::BIGINT"
-        self._insert(insert("names", ("id", *NAME)), f"SELECT DISTINCT {number}, {', '.join(NAME)} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
+        self._run("names", f"SELECT DISTINCT {number} AS id, {', '.join(NAME)} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
         self._read_machines(f"SELECT DISTINCT {number} AS id{machine} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        self._fill_strays("calls", "SELECT session_key FROM calls")
-        self._insert(insert("calls", CALL), _CALLS.format(name=number))
+        self._duckdb.execute(_STRAYS.format(rows="calls", keys="SELECT session_key FROM calls"))
+        self._duckdb.execute(_CALLS.format(name=number))
 
     def _fill_labels(self, table: str) -> None:
-        shown = (name if name in self._names else f"'{UNKNOWN_NAME}'" for name in EXPORTED_LABEL)
-        self._insert(
-            insert("labels", ("id", *EXPORTED_LABEL)),
-            f"SELECT DISTINCT {self._label}, {', '.join(shown)} FROM {table}",  # noqa: S608 - names of the schema, numbers, and quoted paths
-        )
+        shown = (f"{name if name in self._names else _quoted(UNKNOWN_NAME)} AS {name}" for name in EXPORTED_LABEL)
+        others = (f"'' AS {name}" for name in ATTRIBUTION)
+        self._run("labels", f"SELECT DISTINCT {self._label} AS id, {', '.join([*shown, *others])} FROM {table}")  # noqa: S608 - names of the schema, numbers, and quoted paths
         machine = ", machine_id" if self._by_machine else ""
         self._read_machines(f"SELECT DISTINCT {self._label} AS id{machine} FROM {table}")  # noqa: S608 - names of the schema, numbers, and quoted paths
 
     def _read_machines(self, labels: str) -> None:
         if self._by_machine:
             self._machine_of.update((label, self._machines.get(one, one)) for label, one in self._all(labels))
-
-    def _fill_strays(self, rows: str, keys: str) -> None:
-        """Insert sessions whose own row is missing."""
-        self._insert(_SESSIONS, _STRAYS.format(rows=rows, keys=keys))
 
     @property
     def _by(self) -> list[str]:
@@ -372,10 +380,6 @@ class PlaceBook(ReadBook):
         """The expression of a label's number, the same in all tables."""
         return f"(hash({', '.join(self._by)}) >> 1)::BIGINT"
 
-    def _count(self) -> int:
-        [(count,)] = super().query("SELECT COUNT(*) FROM responses", {})
-        return int(count)
-
     def _read_table(self, table: str) -> None:
         """Make a view of a table's files.
 
@@ -383,24 +387,22 @@ class PlaceBook(ReadBook):
             _DamagedError: Some are no exported files.
         """
         listed = [file for file in self._files if file.table == table]
-        columns, name = TABLES[table], "exported_sessions" if table == "sessions" else table
+        columns, name = TABLES[table], {"sessions": "session_files", "tools": "tool_files"}.get(table, table)
         if not listed:
             kinds = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-            self._duckdb.execute(f"CREATE TABLE {name} ({kinds})")
+            self._duckdb.execute(f"CREATE TABLE {name} ({kinds}, filename VARCHAR, file_row_number BIGINT)")
             return
         paths = ", ".join(_quoted(file.path) for file in listed)
         of_version = self._all(f"SELECT file_name FROM parquet_kv_metadata([{paths}]) WHERE {_OF_VERSION}")  # noqa: S608 - names of the schema, numbers, and quoted paths
         added = ADDED.get(table, frozenset())
-        quoted = ", ".join(map(_quoted, columns.keys() - added))
-        [(known,)] = self._all(f"SELECT count(*) FROM parquet_schema([{paths}]) WHERE name IN ({quoted})")  # noqa: S608 - names of the schema, numbers, and quoted paths
-        if len(of_version) < len(listed) or known < len(listed) * len(columns.keys() - added):
+        found = self._all(f"SELECT file_name, list(name) FROM parquet_schema([{paths}]) GROUP BY ALL ORDER BY ALL")  # noqa: S608 - as above
+        if len(of_version) < len(listed) or any(columns.keys() - added - set(names) for _, names in found):
             raise duckdb.InvalidInputException("a file without our schema")
-        read = f"read_parquet([{paths}], hive_partitioning = false)"
-        if added:
-            nulls = ", ".join(f"NULL::{columns[name]} AS {name}" for name in columns if name in added)
-            files_with_null = f"read_parquet([{paths}], hive_partitioning = false, union_by_name = true)"
-            read = f"(SELECT {nulls} WHERE false UNION ALL BY NAME SELECT * FROM {files_with_null})"  # noqa: S608 - names of the schema, and quoted paths
-        self._duckdb.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {read}")  # noqa: S608 - as above
+        alike: dict[frozenset[str], list[str]] = defaultdict(list)
+        for path, names in found:
+            alike[added - set(names)].append(pattern_of(path))
+        parts = (_reading(some, columns, without) for without, some in alike.items())
+        self._duckdb.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
 
     def _problem_of(self, file: PlaceFile) -> Problem | None:
         """Return what is wrong with a file; None if all of it can be read."""
@@ -432,19 +434,22 @@ class PlaceBook(ReadBook):
         found: list[tuple[Any, ...]] = self._duckdb.execute(sql).fetchall()
         return found
 
-    def _insert(self, statement: str, select: str) -> None:
-        """Insert the rows of a query by DuckDB into the ledger."""
-        cursor = self._duckdb.execute(select)
-        self.connection.execute("BEGIN")
-        while rows := cursor.fetchmany(_PAGE):
-            write(self.connection, statement, rows)
-        self.connection.execute("COMMIT")
-
 
 def _titles(names: dict[str, str]) -> dict[str, str]:
     """Return machine's id → its name, with the id where several have one name."""
     several = {name for name, count in Counter(names.values()).items() if count > 1}
     return {machine: f"{name} ({machine})" if name in several else name for machine, name in names.items()}
+
+
+def _reading(paths: Iterable[str], columns: Mapping[str, str], without: Collection[str]) -> str:
+    """Return the statement that reads files which have the same columns: all but those in `without`.
+
+    DuckDB does the same with `union_by_name`, and opens all files to plan each query.
+    """
+    shown = (f"NULL::{kind} AS {name}" if name in without else name for name, kind in columns.items())
+    listed = ", ".join(map(_quoted, paths))
+    options = "hive_partitioning = false, filename = true, file_row_number = true"
+    return f"SELECT {', '.join([*shown, *_ROW])} FROM read_parquet([{listed}], {options})"  # noqa: S608 - names of the schema, and quoted paths
 
 
 def _quoted(text: str) -> str:

@@ -21,7 +21,7 @@ UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
 _TIME = f"MAX(r.time_ns, -{_MOST})"  # rounding down a hostile time must not overflow 64 bits
 _QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
 
-_SUMS = f"""r.session_id, r.label_id, {{time}} AS time_ns, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
+_SUMS = f"""{{names}}, {{time}} AS time_ns, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
     SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
     SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
     SUM(r.cost_nano) AS cost_nano, SUM(r.estimate_nano) AS estimate_nano, MAX({UNKNOWN}) AS unknown,
@@ -40,13 +40,15 @@ TOTAL = (
 )  # fmt: skip
 """The columns of a total."""
 
-_FILL = f"INSERT INTO quarter_hours SELECT {_SUMS.format(time=_QUARTER)} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
+_GROUPS = _SUMS.format(names="r.session_id, r.label_id", time=_QUARTER)
+_FILL = f"INSERT INTO quarter_hours SELECT {_GROUPS} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
 
 _OF_SESSIONS = """(SELECT DISTINCT file_id, session_id FROM log_sessions
           WHERE session_id IN (SELECT id FROM temp.summed)) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id WHERE r.counts"""
 
-_EDGES = f"""SELECT {_SUMS.format(time="r.time_ns")} FROM responses r
+_SINGLE = _SUMS.format(names="MIN(r.session_id) AS session_id, MIN(r.label_id) AS label_id", time="MIN(r.time_ns)")
+_EDGES = f"""SELECT {_SINGLE} FROM responses r
     WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
         WHERE c.time_ns IN (:first_quarter, :last_quarter))
     AND r.counts AND ({{edges}}) GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema

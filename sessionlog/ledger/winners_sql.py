@@ -32,6 +32,12 @@ CALL = (
 )  # fmt: skip
 """The columns of `winning_calls`."""
 
+MERGED_SESSION = (
+    "session_key", "source", "session", "parent", "start_ns", "last_ns", "status", "project", "harness", "duration_ms",
+    "turns", "counted", "absorbed",
+)  # fmt: skip
+"""The columns of `merged_sessions`, which of a session's single row are those of the row."""
+
 _TOTAL = " + ".join(
     f"CAST({name} AS DECIMAL(38, 0))"
     for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
@@ -67,9 +73,17 @@ def winning_responses(copies: str, known: str) -> str:
             family and of its key, and on no others.
         known: A relation with `known_sessions`.
     """
-    columns = ", ".join(
-        ["place.key", *(f"place.{name}" for name in _OF_PLACE), *(f"numbers.{name}" for name in _OF_NUMBERS)]
-    )
+    return merged_copies(f"({best_copies(copies, known)})")
+
+
+def best_copies(copies: str, known: str) -> str:
+    """Return the statement of the copies, several of a key perhaps, of which `merged_copies` makes a response.
+
+    Args:
+        copies: A relation as of `winning_responses`, of whose columns `family`, `key`, `copy_rank`, `replaced` and
+            `superseded_by` are enough.
+        known: A relation with `known_sessions`.
+    """
     return f"""WITH ranked AS (
     SELECT *, max(copy_rank) OVER (PARTITION BY key) AS key_rank,
         max(copy_rank) OVER (PARTITION BY family) AS family_rank,
@@ -81,10 +95,25 @@ def winning_responses(copies: str, known: str) -> str:
 ), superseded AS (
     SELECT DISTINCT key FROM (SELECT key, unnest(superseded_by) AS name FROM best) AS listed
     WHERE name IN (SELECT name FROM {known})
-), ordered AS (
+)
+SELECT * FROM best WHERE key NOT IN (SELECT key FROM superseded)"""  # noqa: S608 - names of the schema
+
+
+def merged_copies(best: str) -> str:
+    """Return the statement of one response for each key of `best_copies`, with the columns `RESPONSE`.
+
+    A single copy is the response as it is.
+
+    Args:
+        best: A relation with all columns of `best_copies`.
+    """
+    columns = ", ".join(
+        ["place.key", *(f"place.{name}" for name in _OF_PLACE), *(f"numbers.{name}" for name in _OF_NUMBERS)]
+    )
+    return f"""WITH ordered AS (
     SELECT *, row_number() OVER (PARTITION BY key ORDER BY {_HEAVIEST}) AS by_weight,
         row_number() OVER (PARTITION BY key ORDER BY {_EARLIEST}) AS by_age
-    FROM best WHERE key NOT IN (SELECT key FROM superseded)
+    FROM {best} AS best
 )
 SELECT {columns} FROM ordered AS place JOIN ordered AS numbers ON numbers.key = place.key
 WHERE place.by_age = 1 AND numbers.by_weight = 1"""  # noqa: S608 - names of the schema
