@@ -25,10 +25,10 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.book import make_tables, open_in_memory
 from sessionlog.ledger.histogram import LOWEST
-from sessionlog.ledger.parquet_schema import ADDED, EXPORTED_LABEL, SCHEMA_VERSION, TABLES
+from sessionlog.ledger.parquet_schema import ADDED, SCHEMA_VERSION, TABLES
 from sessionlog.ledger.quarter_hours import TOTAL, UNKNOWN
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
-from sessionlog.ledger.schema import CALL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
+from sessionlog.ledger.schema import CALL, LABEL, LETTER, NAME, QUARTER_NS, RESPONSE, SESSION, insert
 from sessionlog.ledger.statements import write
 from sessionlog.ledger.winners_sql import RESPONSE as WINNING_RESPONSE
 from sessionlog.ledger.winners_sql import (
@@ -145,7 +145,7 @@ def ask_places(
     fold: Callable[[ReadBook], _T],
     *,
     now_ns: int,
-    labels: Collection[str] = EXPORTED_LABEL,
+    labels: Collection[str] = LABEL,
     by_time: bool = True,
     by_machine: bool = True,
 ) -> _T:
@@ -155,7 +155,7 @@ def ask_places(
         paths: The places; the same machine may be in several of them.
         fold: Makes a report.
         now_ns: The present.
-        labels: The names of `EXPORTED_LABEL` that its queries need; all others are `unknown`.
+        labels: The names of `LABEL` that its queries need; all others are `unknown`.
         by_time: Whether they need the time of what they sum.
         by_machine: Whether they need the machine.
 
@@ -189,7 +189,7 @@ class PlaceBook(ReadBook):
     def __init__(
         self,
         places: Sequence[Place],
-        labels: Collection[str] = EXPORTED_LABEL,
+        labels: Collection[str] = LABEL,
         *,
         by_time: bool = True,
         by_machine: bool = True,
@@ -201,7 +201,7 @@ class PlaceBook(ReadBook):
         self._files = [file for place in places for file in place.files]
         self._machines = _titles({machine: name for place in places for machine, name in place.names.items()})
         self._machine_of: dict[int, str] = {}
-        self._names = [name for name in EXPORTED_LABEL if name in labels]
+        self._names = [name for name in LABEL if name in labels]
         self._by_time, self._by_machine = by_time, by_machine
         self._filled: set[Any] = set()
         self._price_lists: set[Any] = set()
@@ -347,9 +347,9 @@ class PlaceBook(ReadBook):
         self._insert(insert("calls", CALL), _CALLS.format(name=number))
 
     def _fill_labels(self, table: str) -> None:
-        shown = (name if name in self._names else f"'{UNKNOWN_NAME}'" for name in EXPORTED_LABEL)
+        shown = (f"coalesce({name}, '')" if name in self._names else f"'{UNKNOWN_NAME}'" for name in LABEL)
         self._insert(
-            insert("labels", ("id", *EXPORTED_LABEL)),
+            insert("labels", ("id", *LABEL)),
             f"SELECT DISTINCT {self._label}, {', '.join(shown)} FROM {table}",  # noqa: S608 - names of the schema, numbers, and quoted paths
         )
         machine = ", machine_id" if self._by_machine else ""
