@@ -161,7 +161,7 @@ class Problem:
         kind: One of: torn_tail, torn_json, not_json, not_object, bad_envelope, bad_utf8, bad_number,
             bad_payload, nul_bytes, too_long, too_large, too_deep, bad_compression, bad_database, unreadable,
             unknown_format, unknown_version, source_failed, not_archived, unknown_type, unknown_field, seq_gap,
-            seq_repeat, clock_back, wide_mode, stopped_repair, secret.
+            seq_repeat, clock_back, wide_mode, stopped_repair, secret, foreign, odd_machine.
         detail: One sentence for people. It may quote the log: escape it for the sink that shows it.
         severity: `info` for things worth knowing, `damage` for bytes that were not understood.
     """

@@ -10,8 +10,7 @@ from sessionlog.analytics.conditions import KEYS, TIME_KEYS
 from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.engine.place import is_place
 from sessionlog.errors import InvalidQuery, MissingExtra
-from sessionlog.ledger.parquet_schema import EXPORTED_LABEL
-from sessionlog.ledger.schema import ATTRIBUTION
+from sessionlog.ledger.schema import LABEL
 
 if TYPE_CHECKING:
     from sessionlog.ledger.reading import ReadBook
@@ -65,7 +64,7 @@ def answer_from_places(
     """
     keys = [*by, *filters]
     for key in keys:
-        if key in ("route", *ATTRIBUTION) or key.startswith("meta."):
+        if key == "route" or key.startswith("meta."):
             raise InvalidQuery(f"{places[0]}: what machines export has no {key}; `sessionlog usage --by {key}` has it")
     # config.toml's own prices are for all reports: only those that a question itself names contradict the export's
     if getattr(prices, "instead_of", prices) is not None:
@@ -79,7 +78,7 @@ def answer_from_places(
         places,
         fold,
         now_ns=utc_nanoseconds(now or datetime.now(UTC)),
-        labels={*_ALWAYS, *keys} & {*EXPORTED_LABEL} if is_plain else EXPORTED_LABEL,
+        labels={*_ALWAYS, *keys} & {*LABEL} if is_plain else LABEL,
         by_time=is_timed or not is_plain or not TIME_KEYS.isdisjoint(keys),
         by_machine="machine" in keys or not is_plain,
     )

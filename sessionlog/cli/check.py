@@ -1,16 +1,19 @@
-"""`sessionlog check`: find damaged bytes and other problems in logs, and repair our own logs."""
+"""`sessionlog check`: find damaged bytes and other problems in logs and exports, and repair our own logs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sessionlog import files
+from sessionlog.analytics.place import places_among
+from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.cli import reporting as r
-from sessionlog.cli.output import FOUND, Exit, note, print_json, print_text
+from sessionlog.cli.output import FOUND, Exit, fail, note, print_json, print_text
+from sessionlog.engine.place_check import check_place
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair, repair_log
-from sessionlog.render.check import check_document, is_left, render_check, render_repair
+from sessionlog.render.check import OF_EXPORTS, check_document, is_left, render_check, render_repair
 from sessionlog.sources.check import check_sources
 from sessionlog.sources.registry import NATIVE
 
@@ -18,11 +21,17 @@ from sessionlog.sources.registry import NATIVE
 def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int) -> None:
     """Name every damaged byte by file and line; with --repair move them to a file of their own and mend our own logs.
 
-    Exit code 1: damage was found and is still there.
+    Of an export to parquet, compare all files with the digests in their manifests. Exit code 1: damage was found and is
+    still there.
 
     Example: sessionlog check --repair ~/.local/state/sessionlog/sessions
     """
     context = r.report_context(paths, any_file=True)
+    if places := places_among(context.paths or ()):
+        if repair:
+            fail(f"--repair is for logs, and {places[0]} is an export: restore its damaged files from a copy")
+        _check_places(places, context, strict=strict, notes=notes, as_json=as_json)
+        return
     with r.scan_progress() as progress:
         found = list(check_sources(context.paths, context.env, max_line=max_line, progress=progress))
     results = [result for _, result in found]
@@ -36,6 +45,19 @@ def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, a
         note(r.nothing_found(context, narrowed=False))
     damaged = any(is_left(result, (repairs or {}).get(result.path)) for result in results)
     if damaged or (strict and any(result.notes for result in results)):
+        raise Exit(FOUND)
+
+
+def _check_places(places: Sequence[str], context: r.ReportContext, *, strict: bool, notes: bool, as_json: bool) -> None:
+    """Check what machines have exported."""
+    with r.scan_progress("checking files") as progress:
+        now_ns = utc_nanoseconds(context.now)
+        results = [result for place in places for result in check_place(place, now_ns, progress=progress)]
+    if as_json:
+        print_json(check_document(results, nouns=OF_EXPORTS))
+    else:
+        print_text(render_check(results, notes=notes or strict, nouns=OF_EXPORTS))
+    if any(result.damaged or (strict and result.notes) for result in results):
         raise Exit(FOUND)
 
 

@@ -35,12 +35,18 @@ class PlaceFile(NamedTuple):
         table: A name of `parquet_schema.TABLES`.
         machine: The id of the machine that has written it.
         shown: Its path for people, without a password.
+        name: Its path below the place.
+        sha256: Its digest, as the manifest lists it; empty if it lists none.
+        rows: How many rows it has, by the manifest.
     """
 
     path: str
     table: str
     machine: str
     shown: str
+    name: str
+    sha256: str
+    rows: int
 
 
 class Place(NamedTuple):
@@ -61,7 +67,7 @@ class Place(NamedTuple):
     system: Any = None
 
 
-class _Folder(Protocol):
+class Folder(Protocol):
     """Where the files of a place are; names are relative, with `/`.
 
     Attributes:
@@ -72,8 +78,8 @@ class _Folder(Protocol):
     place: str
     system: Any
 
-    def sizes(self) -> dict[str, int]:
-        """Return the size of every file, by name."""
+    def sizes(self, tops: Iterable[str]) -> dict[str, int]:
+        """Return the size of every file in some folders of the place, by name."""
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes; any error is one of reading it."""
@@ -95,6 +101,15 @@ def pattern_of(path: str) -> str:
     return _GLOB.sub(r"[\1]", path)
 
 
+def open_folder(path: str) -> Folder:
+    """Return the folder of a path, or of the URL of an open remote place.
+
+    Raises:
+        LogNotReadable: No remote place is open that the URL is in.
+    """
+    return _RemoteFolder(path) if files.is_url(path) else _LocalFolder(path)
+
+
 def open_place(path: str, now_ns: int) -> Place:
     """List a place's files, with one listing.
 
@@ -105,15 +120,15 @@ def open_place(path: str, now_ns: int) -> Place:
     Raises:
         LogNotReadable: No remote place is open that the URL is in.
     """
-    folder: _Folder = _RemoteFolder(path) if files.is_url(path) else _LocalFolder(path)
-    sizes = folder.sizes()
+    folder = open_folder(path)
+    sizes = folder.sizes(("manifest", *TABLES))
     place = Place([], {}, [], [], folder.system)
     for machine, names in _manifests(folder, sizes, place.problems).items():
         _read_machine(folder, sizes, machine, names, now_ns, place)
     return place
 
 
-def _manifests(folder: _Folder, sizes: Iterable[str], problems: list[Problem]) -> dict[str, dict[int, list[str]]]:
+def _manifests(folder: Folder, sizes: Iterable[str], problems: list[Problem]) -> dict[str, dict[int, list[str]]]:
     """Return machine → number → the manifests with that number; those without a number have 0."""
     found: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(sizes):
@@ -129,7 +144,7 @@ def _manifests(folder: _Folder, sizes: Iterable[str], problems: list[Problem]) -
 
 
 def _read_machine(
-    folder: _Folder, sizes: Mapping[str, int], machine: str, names: Mapping[int, list[str]], now_ns: int, place: Place
+    folder: Folder, sizes: Mapping[str, int], machine: str, names: Mapping[int, list[str]], now_ns: int, place: Place
 ) -> None:
     """Add what a machine's newest manifest lists; a damaged one is a problem, and the one before it holds."""
     for number in sorted(names, reverse=True):
@@ -153,7 +168,7 @@ def _read_machine(
     place.files.extend(_checked(folder, sizes, machine, listed.values(), place.problems))
 
 
-def _read_manifest(folder: _Folder, name: str, machine: str, problems: list[Problem]) -> dict[str, Any] | None:
+def _read_manifest(folder: Folder, name: str, machine: str, problems: list[Problem]) -> dict[str, Any] | None:
     """Return a manifest; None, and a problem, for one that cannot be used."""
     try:
         document = json.loads(folder.read(name))
@@ -177,7 +192,7 @@ def _read_manifest(folder: _Folder, name: str, machine: str, problems: list[Prob
 
 
 def _checked(
-    folder: _Folder, sizes: Mapping[str, int], machine: str, listed: Iterable[Mapping[str, Any]],
+    folder: Folder, sizes: Mapping[str, int], machine: str, listed: Iterable[Mapping[str, Any]],
     problems: list[Problem],
 ) -> Iterator[PlaceFile]:  # fmt: skip
     """Yield the files that are as a manifest lists them."""
@@ -195,10 +210,13 @@ def _checked(
                 _problem(folder, name, "unreadable", f"{sizes[name]} bytes, {size} were exported: copy it again")
             )
         else:
-            yield PlaceFile(pattern_of(folder.path(name)), table, machine, f"{folder.place}/{name}")
+            yield PlaceFile(
+                pattern_of(folder.path(name)), table, machine, f"{folder.place}/{name}", name,
+                str(file.get("sha256", "")), file["rows"] if isinstance(file.get("rows"), int) else 0,
+            )  # fmt: skip
 
 
-def _problem(folder: _Folder, name: str, kind: str, detail: str) -> Problem:
+def _problem(folder: Folder, name: str, kind: str, detail: str) -> Problem:
     return Problem(path=f"{folder.place}/{name}", kind=kind, detail=detail)
 
 
@@ -210,9 +228,9 @@ class _LocalFolder:
     def __init__(self, path: str) -> None:
         self.place = path.rstrip("/") or path
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, tops: Iterable[str]) -> dict[str, int]:
         found = {}
-        for top in ("manifest", *TABLES):
+        for top in tops:
             for folder, _, names in os.walk(self.path(top)):
                 inside = os.path.relpath(folder, self.place).replace(os.sep, "/")
                 for name in names:
@@ -238,8 +256,9 @@ class _RemoteFolder:
         self.place = url.rstrip("/")
         self.system, self._root, self._sizes = connection_of(self.place)
 
-    def sizes(self) -> dict[str, int]:
-        return self._sizes
+    def sizes(self, tops: Iterable[str]) -> dict[str, int]:
+        kept = {*tops}
+        return {name: size for name, size in self._sizes.items() if name.partition("/")[0] in kept}
 
     def read(self, name: str) -> bytes:
         data: bytes = self.system.cat_file(f"{self._root}/{name}")

@@ -25,10 +25,10 @@ from sessionlog.engine.place_sql import PlaceSQL, clamped_sum, quarter_of
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.histogram import LOWEST
-from sessionlog.ledger.parquet_schema import ADDED, EXPORTED_LABEL, SCHEMA_VERSION, TABLES
+from sessionlog.ledger.parquet_schema import ADDED, SCHEMA_VERSION, TABLES
 from sessionlog.ledger.quarter_hours import TOTAL
 from sessionlog.ledger.reading import MOST_NAMED, LoggedLimit, ReadBook
-from sessionlog.ledger.schema import ATTRIBUTION, LABEL, LETTER, NAME
+from sessionlog.ledger.schema import LABEL, LETTER, NAME
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.winners_sql import (
     MERGED_SESSION,
@@ -157,7 +157,7 @@ def ask_places(
     fold: Callable[[ReadBook], _T],
     *,
     now_ns: int,
-    labels: Collection[str] = EXPORTED_LABEL,
+    labels: Collection[str] = LABEL,
     by_time: bool = True,
     by_machine: bool = True,
 ) -> _T:
@@ -167,7 +167,7 @@ def ask_places(
         paths: The places; the same machine may be in several of them.
         fold: Makes a report.
         now_ns: The present.
-        labels: The names of `EXPORTED_LABEL` that its queries need; all others are `unknown`.
+        labels: The names of `LABEL` that its queries need; all others are `unknown`.
         by_time: Whether they need the time of what they sum.
         by_machine: Whether they need the machine.
 
@@ -201,7 +201,7 @@ class PlaceBook(ReadBook):
     def __init__(
         self,
         places: Sequence[Place],
-        labels: Collection[str] = EXPORTED_LABEL,
+        labels: Collection[str] = LABEL,
         *,
         by_time: bool = True,
         by_machine: bool = True,
@@ -212,7 +212,7 @@ class PlaceBook(ReadBook):
         self._files = [file for place in places for file in place.files]
         self._machines = _titles({machine: name for place in places for machine, name in place.names.items()})
         self._machine_of: dict[int, str] = {}
-        self._names = [name for name in EXPORTED_LABEL if name in labels]
+        self._names = [name for name in LABEL if name in labels]
         self._by_time, self._by_machine = by_time, by_machine
         self._filled: set[str] = set()
         self._scratch = files.temporary_directory("sessionlog-place-")
@@ -361,9 +361,11 @@ class PlaceBook(ReadBook):
         self._duckdb.execute(_CALLS.format(name=number))
 
     def _fill_labels(self, table: str) -> None:
-        shown = (f"{name if name in self._names else _quoted(UNKNOWN_NAME)} AS {name}" for name in EXPORTED_LABEL)
-        others = (f"'' AS {name}" for name in ATTRIBUTION)
-        self._run("labels", f"SELECT DISTINCT {self._label} AS id, {', '.join([*shown, *others])} FROM {table}")  # noqa: S608 - names of the schema, numbers, and quoted paths
+        unknown = f"{_quoted(UNKNOWN_NAME)} AS"
+        shown = ", ".join(
+            f"coalesce({name}, '') AS {name}" if name in self._names else f"{unknown} {name}" for name in LABEL
+        )
+        self._run("labels", f"SELECT DISTINCT {self._label} AS id, {shown} FROM {table}")  # noqa: S608 - names of the schema, numbers, and quoted paths
         machine = ", machine_id" if self._by_machine else ""
         self._read_machines(f"SELECT DISTINCT {self._label} AS id{machine} FROM {table}")  # noqa: S608 - names of the schema, numbers, and quoted paths
 

@@ -24,8 +24,8 @@ from sessionlog.export.project_names import ProjectNames
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.parquet_schema import EXPORTED_LABEL
-from sessionlog.ledger.schema import ELSEWHERE
+from sessionlog.ledger.parquet_schema import NAMES
+from sessionlog.ledger.schema import ATTRIBUTION, ELSEWHERE
 from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
 from sessionlog.ledger.writer import own_family
@@ -140,6 +140,7 @@ class LedgerRows:
         self._book, self._requests, self._calls, self._projects = book, requests, calls, project_names
         self._secret = secret
         self._add_names = add_names
+        self._attributions: dict[int, tuple[str, ...] | None] = {}
         requests.prepare(book)
 
     def count(self, sessions: Collection[int] | None) -> int:
@@ -173,6 +174,7 @@ class LedgerRows:
         session = self._names("usage", "session", self._session_names)
         label = self._names("usage", "label", self._label)
         superseding = self._names("usage", "superseding", _lines)
+        attribution = self._names("usage", "attribution", lambda names: [name or None for name in names])
         for kind, sql, replaced in _KINDS:
             logs = _Logs(self._book, f"usage\0{kind}", self._secret, self._projects)
             columns = ", ".join((is_selected.format(replaced=replaced), *_COLUMNS))
@@ -185,10 +187,13 @@ class LedgerRows:
                 if kind != "row":
                     family = key = hash_with(_ANYWHERE, f"{kind}\0{key}")
                 names = (session(session_id), label(label_id), superseding(superseded_by or None))
+                charged = attribution(self._attribution(label_id))
                 values = [family, key, *values]
                 yield LedgerRow(
-                    hash_with(log.ids, str(n)), _month(values[3]), session_id, bool(selected), _state(names, values),
-                    (names[0][0], names[1][0], names[2][0]), tuple(values), (bool(counts), bool(is_replaced)),
+                    hash_with(log.ids, str(n)), _month(values[3]), session_id, bool(selected),
+                    _state((*names, charged) if charged[1] else names, values),
+                    (names[0][0], names[1][0], names[2][0], charged[0]), tuple(values),
+                    (bool(counts), bool(is_replaced)),
                     (estimate, saved),
                 )  # fmt: skip
 
@@ -246,12 +251,23 @@ class LedgerRows:
         return source, session, hash_with(_ANYWHERE, whole)
 
     def _label(self, number: int) -> tuple[str, ...]:
-        sql = f"SELECT {', '.join(EXPORTED_LABEL)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
+        columns = NAMES["usage"]["label"]
+        sql = f"SELECT {', '.join(columns)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
         found = self._book.connection.execute(sql, (number,)).fetchone()
-        label = dict(zip(EXPORTED_LABEL, found, strict=True))
+        label = dict(zip(columns, found, strict=True))
         label["branch"] = self._projects.branch(label["branch"], label["project"])
         label["project"] = self._projects.project(label["project"])
         return tuple(label.values())
+
+    def _attribution(self, label: int) -> tuple[str, ...] | None:
+        """Return what a label charges responses to; None for nothing: such rows keep the state of older exports."""
+        if label not in self._attributions:
+            if len(self._attributions) > _MOST_KEPT:
+                self._attributions.clear()
+            sql = f"SELECT {', '.join(ATTRIBUTION)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
+            found = self._book.connection.execute(sql, (label,)).fetchone()
+            self._attributions[label] = tuple(found) if any(found) else None
+        return self._attributions[label]
 
     def _call(self, number: int) -> tuple[str, str, str, str]:
         sql = "SELECT tool, server, agent, project FROM names WHERE id = ?"

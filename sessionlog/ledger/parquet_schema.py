@@ -18,10 +18,8 @@ _REVISION = {
     "machine_id": "VARCHAR", "record": "BIGINT", "revision": "INTEGER", "deleted": "BOOLEAN", "state": "BIGINT",
 }  # fmt: skip
 _SESSION = {"source": "VARCHAR", "session": "VARCHAR", "session_key": "BIGINT"}
-EXPORTED_LABEL = tuple(name for name in LABEL if name not in ATTRIBUTION)
-"""The names of a label that leave the machine; readers want every column in each file, so there are no new ones."""
-
-_LABEL = dict.fromkeys(EXPORTED_LABEL, "VARCHAR")
+_FIRST_LABEL = tuple(name for name in LABEL if name not in ATTRIBUTION)
+_LABEL = dict.fromkeys((*_FIRST_LABEL, *ATTRIBUTION), "VARCHAR")
 
 USAGE: Mapping[str, str] = {
     **_REVISION, "counts": "BOOLEAN", "replaced": "BOOLEAN", **_SESSION,
@@ -51,13 +49,15 @@ TOOLS: Mapping[str, str] = {
 TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS, "tools": TOOLS}
 """Table → column → type."""
 
-ADDED: Mapping[str, frozenset[str]] = {"sessions": frozenset({"part", "main_start_ns", "main_last_ns"})}
+ADDED: Mapping[str, frozenset[str]] = {
+    "usage": frozenset(ATTRIBUTION), "sessions": frozenset({"part", "main_start_ns", "main_last_ns"}),
+}  # fmt: skip
 """Table → columns that the first files of this version do not have, for which they have null."""
 
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "usage": {
-        "session": ("source", "session", "session_key"), "label": EXPORTED_LABEL, "superseding": ("superseded_by",),
-        "prices": ("price_list",),
+        "session": ("source", "session", "session_key"), "label": _FIRST_LABEL, "superseding": ("superseded_by",),
+        "attribution": ATTRIBUTION, "prices": ("price_list",),
     },
     "sessions": {"session": ("source", "session", "session_key"), "facts": ("parent", "status", "project", "harness")},
     "tools": {

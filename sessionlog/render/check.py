@@ -13,10 +13,15 @@ from sessionlog.reader.repair import Repair
 from sessionlog.render.escape import terminal
 
 SCHEMA = "sessionlog.check/1"
+OF_LOGS, OF_EXPORTS = ("log", "event"), ("file", "row")
+"""What is checked, and what is in it."""
+
 _SHOWN = 20
 
 
-def render_check(results: Sequence[FileCheck], *, notes: bool, repairing: bool = False) -> str:
+def render_check(
+    results: Sequence[FileCheck], *, notes: bool, repairing: bool = False, nouns: tuple[str, str] = OF_LOGS
+) -> str:
     """Return the text of a check; `notes` lists them instead of counting, `repairing` omits the advice to repair."""
     lines: list[str] = []
     for result in results:
@@ -24,7 +29,7 @@ def render_check(results: Sequence[FileCheck], *, notes: bool, repairing: bool =
         lines += [f"{_mark(problem)} {_sentence(problem)}" for problem in findings[:_SHOWN]]
         if len(findings) > _SHOWN:
             lines.append(f"  … and {len(findings) - _SHOWN} more in {result.path}")
-    lines += _summary(results, notes=notes)
+    lines += _summary(results, notes=notes, nouns=nouns)
     if not repairing and any(result.repairable for result in results):
         lines.append("`sessionlog check --repair` moves damaged bytes to NAME.quarantine and mends the log")
     return "".join(terminal(line) + "\n" for line in lines)
@@ -39,13 +44,13 @@ def _sentence(problem: Problem) -> str:
     return f"{place} {problem.kind}: {problem.detail}"
 
 
-def _summary(results: Sequence[FileCheck], *, notes: bool) -> list[str]:
+def _summary(results: Sequence[FileCheck], *, notes: bool, nouns: tuple[str, str]) -> list[str]:
     events = sum(result.events for result in results)
     damage = sum(result.damaged for result in results)
     noted = Counter[str]()
     for result in results:
         noted.update({problem.kind for problem in result.notes})
-    files = f"{counted(len(results), 'log')}, {counted(events, 'event')}"
+    files = f"{counted(len(results), nouns[0])}, {counted(events, nouns[1])}"
     verdict = counted(damage, "damaged piece") if damage else "no damage"
     lines = [f"{files}: {verdict}"]
     if noted:
@@ -73,7 +78,12 @@ def is_left(result: FileCheck, repair: Repair | str | None) -> bool:
     return result.damaged > mended
 
 
-def check_document(results: Sequence[FileCheck], repairs: Mapping[str, Repair | str] | None = None) -> dict[str, Any]:
+def check_document(
+    results: Sequence[FileCheck],
+    repairs: Mapping[str, Repair | str] | None = None,
+    *,
+    nouns: tuple[str, str] = OF_LOGS,
+) -> dict[str, Any]:
     """Return the JSON document `sessionlog.check/1`; `repairs` has the repair of each path, or the reason of none."""
     done = repairs or {}
     document: dict[str, Any] = {
@@ -81,7 +91,7 @@ def check_document(results: Sequence[FileCheck], repairs: Mapping[str, Repair | 
         "files": [
             {
                 "path": result.path,
-                "events": result.events,
+                f"{nouns[1]}s": result.events,
                 "counts": result.counts,
                 "problems": [_object(problem) for problem in (*result.damage, *result.notes)],
             }

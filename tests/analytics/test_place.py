@@ -22,7 +22,7 @@ from sessionlog.analytics.tools import aggregate_tools  # noqa: E402 - as above
 from sessionlog.analytics.usage import aggregate_usage  # noqa: E402 - as above
 from sessionlog.errors import InvalidQuery, MissingExtra  # noqa: E402 - as above
 from sessionlog.pricing.seed_table import PricingTable  # noqa: E402 - as above
-from tests.export.machines import SUMS, Machine, nano  # noqa: E402 - as above
+from tests.export.machines import SUMS, Machine, nano, rows_of  # noqa: E402 - as above
 from tests.export.test_parquet import add_log, fill, make_machine  # noqa: E402 - as above
 from tests.ledger.entries import NOON, PRICES, record, session  # noqa: E402 - as above
 from tests.ledger.test_copies import LOGS  # noqa: E402 - as above
@@ -33,6 +33,8 @@ NOW = datetime(2026, 11, 23, 12, 7, 31, tzinfo=UTC)
 QUESTIONS = (
     (aggregate_usage, {}),
     (aggregate_usage, {"by": ("source", "project", "branch", "agent", "status", "harness", "version", "machine")}),
+    (aggregate_usage, {"by": ("skill", "plugin", "mcp")}),
+    (aggregate_usage, {"by": ("hour", "mcp"), "window": "2025-10-01T00:03:11Z.."}),
     (aggregate_usage, {"by": ("hour", "response_model"), "tz": "Asia/Kathmandu"}),
     (aggregate_usage, {"by": ("session",), "window": "2026-01-01T00:03:11Z..2026-11-20T10:00:02.5Z"}),
     (aggregate_usage, {"window": "2mo", "filters": {"model": ["*claude*", "*g*"]}}),
@@ -177,6 +179,26 @@ def test_sessions_exported_without_a_later_column_still_count(machine, tmp_path)
     other.export()
     assert problems_of(machine) == ([], 2)
     assert aggregate_usage(machine.team).totals.success_sessions == 2
+
+
+def test_responses_exported_without_what_they_are_charged_to_still_count(tmp_path):
+    """Beside a machine that exports it; rows that are charged to nothing are not written again for it."""
+    machine = make_machine(tmp_path, "a")
+    fill(machine, [session("s", record(key="r"))])
+    machine.export(prices=PRICES)
+    assert rows_of(machine.team, columns="state") == [(-6006296059800221836,)]  # as before there were these columns
+    path = next(Path(machine.team).glob("usage/**/*.parquet"))
+    older = f"SELECT * EXCLUDE (skill, plugin, mcp) FROM '{path}'"
+    duckdb.execute(f"COPY ({older}) TO '{path}' (FORMAT parquet, KV_METADATA {{sessionlog_schema: '1'}})")
+    resize(path)
+    assert problems_of(machine) == ([], 1)
+    other = make_machine(tmp_path, "b")
+    fill(other, [session("t", record(key="q", skill="pdf", mcp="files"), record(key="p", plugin="office"))])
+    other.export(prices=PRICES)
+    report = aggregate_usage(machine.team, by=["skill", "plugin", "mcp"], now=NOW)
+    assert {tuple(row.keys.values()): row.requests for row in report.rows} == {
+        ("-", "-", "-"): 1, ("pdf", "-", "files"): 1, ("-", "office", "-"): 1,
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -348,7 +370,6 @@ def test_what_a_place_cannot_answer_is_one_sentence(machine, tmp_path, monkeypat
     """Routes, metadata, prices, audits, a place beside logs, and without DuckDB."""
     for options, words in (
         ({"by": ["route"]}, "has no route"),
-        ({"by": ["skill"]}, "has no skill"),
         ({"by": ["meta.team"]}, "has no meta.team"),
         ({"prices": PricingTable({})}, "leave out --prices"),
         ({"paths": [machine.team, str(tmp_path)]}, "give only one kind of PATH"),
