@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from sessionlog.analytics.sessions import list_sessions  # noqa: E402 - as above
 from sessionlog.analytics.tools import aggregate_tools  # noqa: E402 - as above
 from sessionlog.analytics.usage import aggregate_usage  # noqa: E402 - as above
 from sessionlog.errors import InvalidQuery, MissingExtra  # noqa: E402 - as above
+from sessionlog.export import parquet  # noqa: E402 - as above
 from sessionlog.pricing.seed_table import PricingTable  # noqa: E402 - as above
 from tests.export.machines import SUMS, Machine, nano, rows_of  # noqa: E402 - as above
 from tests.export.test_parquet import add_log, fill, make_machine  # noqa: E402 - as above
@@ -364,6 +365,26 @@ def test_a_clock_that_is_wrong_is_noted(machine):
         "desk: exported at 2026-11-25T10:00:00Z, which is in the future: a clock is wrong, here or there",
     )
     assert report.totals.requests == 1
+
+
+def test_a_clock_that_is_set_back_a_day_loses_nothing(machine, monkeypatch):
+    """The newest manifest is that with the highest number, whatever its time; nothing is removed for it."""
+
+    class Behind(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) - timedelta(days=1)
+
+    monkeypatch.setattr(parquet, "datetime", Behind)
+    for number in (2, 3):
+        add_log(machine, f"s{number}")
+        machine.export()
+        report = aggregate_usage(machine.team)
+        assert (report.totals.requests, report.notes, report.problem_count) == (number, (), 0)
+    assert len(list(Path(machine.team).glob("manifest/v=1/*/*.json"))) == 3
+    document = manifest_of(machine)[1]
+    yesterday = datetime.now(UTC) - timedelta(hours=23)
+    assert (document["number"], document["written"] < f"{yesterday:%Y-%m-%dT%H:%M:%SZ}") == (3, True)
 
 
 def test_what_a_place_cannot_answer_is_one_sentence(machine, tmp_path, monkeypatch):

@@ -1,8 +1,6 @@
 """Two ledgers that export as one machine, as a copied home does: nothing of either is deleted or counted twice."""
 
 import shutil
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not ins
 
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.upkeep import find_forgettable, forget
-from tests.export.machines import Machine, usage_of
+from tests.export.machines import Machine, export_at_once, usage_of
 from tests.export.test_parquet import add_log, lost_state, make_machine
 from tests.ledger.entries import PRICES
 
@@ -112,8 +110,7 @@ def test_exports_at_once_lose_nothing(machine, tmp_path):
     add_log(other, "new-c")
     second = Machine(machine.folder, machine.home, machine.team)
     second.env = {**machine.env, "XDG_STATE_HOME": f"{tmp_path}/second"}
-    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
-        list(pool.map(Machine.export, (machine, second, other)))
+    export_at_once((machine, second, other))
     expected = {"old": 1, "new-a": 1, "new-c": 1}
     assert sessions_of(machine) == expected
     assert [one.export().deleted for one in (machine, second, other)] == [0, 0, 0]

@@ -7,8 +7,10 @@ import pytest
 
 pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
+from sessionlog import aggregate_usage
 from sessionlog.errors import NotExported
 from sessionlog.export import manifests
+from tests.export.machines import Machine, export_at_once
 from tests.export.test_parquet import add_log, lost_state, make_machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -85,3 +87,23 @@ def test_a_store_that_refuses_has_nothing_that_counts(store, tmp_path, monkeypat
         machine.export()
     assert store.find("bucket/team/manifest") == []
     assert machine.export().usage == 1
+
+
+def test_exports_at_once_lose_nothing(store, tmp_path):
+    """Of two machines, and of one of them with another folder for state, in processes that begin together."""
+    machine, other = make_machine(tmp_path, "a"), make_machine(tmp_path, "b")
+    second = Machine(machine.folder, machine.home, machine.team)
+    second.env = {**machine.env, "XDG_STATE_HOME": f"{tmp_path}/second"}
+    machines = (machine, second, other)
+    for one in machines:
+        one.team = "s3://bucket/team"
+    for turn in range(3):
+        add_log(machine, f"a{turn}")
+        add_log(other, f"b{turn}")
+        export_at_once(machines)
+        report = aggregate_usage(machine.team, by=["session"])
+        assert {row.keys["session"]: row.requests for row in report.rows} == {
+            f"{name}{number}": 1 for name in "ab" for number in range(turn + 1)
+        }
+        assert report.problem_count == 0
+    assert [one.export().deleted for one in machines] == [0, 0, 0]
