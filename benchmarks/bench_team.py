@@ -79,7 +79,8 @@ class Runs:
     """The measured runs of one benchmark, as rows of its table.
 
     Attributes:
-        rows: What was run, its seconds, the peak of its whole tree of processes in 10^6 bytes, and whether it agrees.
+        rows: What was run, its seconds of wall and of CPU time, the peak of its whole tree of processes in 10^6 bytes,
+            and whether it agrees.
         differing: How many reports differ from the undivided home's.
     """
 
@@ -95,7 +96,7 @@ class Runs:
         if measured.code:
             raise SystemExit(f"{' '.join(command)}: exit {measured.code}\n{Path(f'{self._out}.err').read_text()}")
         if name:
-            self.rows.append([name, f"{measured.least:.2f}", measured.peak_mb, ""])
+            self.rows.append([name, f"{measured.least:.2f}", f"{measured.cpu[-1]:.2f}", measured.peak_mb, ""])
         return Path(self._out).read_bytes()
 
     def report(self, machine: Path, report: Sequence[str], *more: str, name: str = "") -> dict[str, Any]:
@@ -108,7 +109,7 @@ class Runs:
         """Write into the last row whether its report is the undivided home's."""
         found = first_difference(one, total)
         self.differing += bool(found)
-        self.rows[-1][3] = f"DIFFERS: {found}" if found else "equal"
+        self.rows[-1][-1] = f"DIFFERS: {found}" if found else "equal"
 
 
 def first_difference(one: Mapping[str, Any], total: Mapping[str, Any]) -> str:
@@ -212,7 +213,7 @@ def main() -> None:
             over_spark(runs, whole, machines, folder)
         if options.ccusage:
             beside_ccusage(runs, whole, folder)
-    print_table(["", "s", "peak MB", ""], runs.rows)
+    print_table(["", "s", "CPU s", "peak MB", ""], runs.rows)
     sys.exit(1 if runs.differing else 0)
 
 
