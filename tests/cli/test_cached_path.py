@@ -216,7 +216,7 @@ def test_damage_is_named(sessions, home, cli, monkeypatch, taken):
 def test_a_cached_report_imports_next_to_nothing(warmed):
     """In a fresh interpreter: no parser, no dates, no data classes, and of our own only what it needs."""
     code = (
-        "import sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
+        "import io, sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
         "code = main(sys.argv[1:]); print(*set(sys.modules) - bare, file=sys.stderr); sys.exit(code)"
     )
     command = [sys.executable, "-c", code, "usage", "--json", "--by", "provider", "--limit", "9", "--model", "*"]

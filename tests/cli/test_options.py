@@ -78,7 +78,7 @@ def test_the_hours_of_a_block_are_those_of_the_report():
 
 def test_declarations_import_nothing():
     """They are read on the way to every quick answer."""
-    code = "import sys; bare = set(sys.modules); import sessionlog.cli.options; print(*set(sys.modules) - bare)"
+    code = "import io, sys; bare = set(sys.modules); import sessionlog.cli.options; print(*set(sys.modules) - bare)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     ours = {
         "sessionlog", "sessionlog._version", "sessionlog.lazy_imports", "sessionlog.cli", "sessionlog.cli.fast_path",

@@ -367,7 +367,7 @@ def test_a_terminal_gets_its_line_in_colours(warmed, taken, cli, monkeypatch):
 def test_a_cached_status_imports_next_to_nothing(warmed, words):
     """In a fresh interpreter, with something on its stdin."""
     code = (
-        "import sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
+        "import io, sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
         "code = main(sys.argv[1:]); print(*set(sys.modules) - bare, file=sys.stderr); sys.exit(code)"
     )
     command = [sys.executable, "-c", code, "status", *words]

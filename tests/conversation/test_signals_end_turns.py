@@ -17,7 +17,7 @@ from sessionlog.messages.message import Message
 from tests.conversation.scripted import Scripted, events
 
 PROGRAM = """
-import asyncio, os, sys
+import asyncio, sys, time
 from contextlib import suppress
 from sessionlog.conversation import Agent, Session, SQLiteStore
 from sessionlog.logger.session_logger import SessionLogger
@@ -26,7 +26,8 @@ folder = sys.argv[1]
 
 def wait():
     print("waiting", flush=True)
-    sys.stdin.read()  # nothing ever comes
+    for _ in range(6000):  # a signal just before one long wait would not end it
+        time.sleep(0.01)
 
 def plain(messages):
     yield "It "

@@ -1,6 +1,7 @@
 """The SQL of reports runs on DuckDB as on SQLite."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,8 @@ def place():
 def test_a_pattern_matches_what_it_does_in_sqlite(place, text, pattern):
     """GLOB, with sets of characters, inverted and unclosed ones."""
     sql, values = "SELECT :text GLOB :pattern", {"text": text, "pattern": pattern}
-    [(wanted,)] = sqlite3.connect(":memory:").execute(sql, values)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        [(wanted,)] = connection.execute(sql, values)
     assert place.query(sql, values) == [(bool(wanted),)]
 
 
