@@ -188,7 +188,6 @@ def _batch(parts: Sequence[_Part], prices: PriceBook) -> RowBatch:
 def _responses(session: ScannedSession, records: Sequence[Record], labels: PricedLabels) -> list[Row]:
     rows: list[Row] = []
     seed, own = blake2b(session.source.encode(), digest_size=8), session.project
-    families: dict[str, int] = {}
     for r in records:
         label = labels.number((
             r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
@@ -196,11 +195,9 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
         ))  # fmt: skip
         family = key = None
         if r.key:
-            name = r.family or r.key
-            family = families.get(name)
-            if family is None:
-                family = families[name] = hash_with(seed, name)
-            key = family if name == r.key else hash_with(seed, f"{name}\0{r.key}")
+            key = family = hash_with(seed, r.family or r.key)
+            if r.family and r.family != r.key:
+                key = hash_with(seed, f"{r.family}\0{r.key}")
         usage, latency = r.usage, r.latency_ms
         cost, estimate, saved = labels.cost(
             label, usage, r.time_ns, r.cost_nano, r.requests, failed=r.failed, priced=r.priced
@@ -235,4 +232,5 @@ def bucket_of(ms: float) -> int | None:
     """Return the bucket of a latency in milliseconds (see `histogram`); None for a negative or infinite one."""
     if not 0 <= ms < math.inf:
         return None
-    return max(LOWEST, math.floor(math.log(ms) / _WIDTH)) if ms > 0 else LOWEST
+    bucket = math.floor(math.log(ms) / _WIDTH) if ms > 0 else LOWEST
+    return bucket if bucket > LOWEST else LOWEST  # without a call of max(), which would take as long as the logarithm
