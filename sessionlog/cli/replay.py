@@ -237,10 +237,10 @@ def _painted(blocks: Iterable[Block], view: View, colours: str | None) -> Iterat
 
 
 def _show(texts: Iterator[str], *, paged: bool, at_once: bool) -> None:
-    """Write the texts as they are made; without `at_once` those of a moment together, as each write of its own takes
-    as long as making the text.
+    """Write the texts as they are made, each at once or those of a moment together.
 
-    The first is made before a pager starts, as an unreadable log needs no pager.
+    A reader that is woken for each text takes longer than the text. The first text is made before a pager starts, as an
+    unreadable log needs no pager.
     """
     first = next(texts, None)
     if first is None:

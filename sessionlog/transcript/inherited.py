@@ -41,11 +41,12 @@ def _with_parent(events: Iterable[Event | Problem], log: Log, path: str, generat
     """Yield events, and after the first one what the log at `path` inherits from its parent."""
     parent = log.source.parent_of(path) if generations else None
     rest = iter(events)
-    for item in rest if parent is not None else ():
-        yield item
-        if isinstance(item, Event):
-            yield _inheritance(item, log, parent, generations)
-            break
+    if parent is not None:
+        for item in rest:
+            yield item
+            if isinstance(item, Event):
+                yield _inheritance(item, log, parent, generations)
+                break
     yield from rest
 
 

@@ -49,7 +49,6 @@ def exact(event: Event, key: str | None = None) -> Json:
 
 def exact_elements(event: Event) -> Callable[[Json], Json]:
     """Return a function that maps an element of the event's `messages` to its exact form; it decodes the event once."""
-
     by_id: dict[int, Json] = {}
 
     def exact_of(logged: Json) -> Json:
