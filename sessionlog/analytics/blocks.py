@@ -79,6 +79,7 @@ def list_blocks(
         question,
         lambda book: fold_blocks(book, selection, hours=hours, only_active=only_active),
         with_calls=False,
+        by_time=True,
     )
     return report.limited(question.limit)
 
