@@ -18,11 +18,12 @@ from sessionlog.analytics.report import add_up, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import PROVENANCE
 from sessionlog.analytics.usage_sums import PROVENANCE_SUMS
+from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
 from sessionlog.fast_dataclasses import replace
+from sessionlog.ledger.quarter_hours import OF_PARTS, parts
 from sessionlog.ledger.reading import ReadBook
-from sessionlog.ledger.schema import FROM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,23 +38,19 @@ USUAL_SOURCE = "claude-code"
 
 _HOUR_NS = 3600 * SECOND
 
-_PAST = "(r.time_ns IS NULL OR r.time_ns <= :now_ns)"
-"""Later records do not count: `now` may be in the past, and the log may go on after it."""
-
 _BLOCKS = """
-SELECT block_hour(r.time_ns), MIN(r.time_ns), MAX(r.time_ns), COUNT(DISTINCT r.session_id), SUM(r.requests),
+SELECT block_hour(r.time_ns), MIN(r.first_ns), MAX(r.last_ns), COUNT(DISTINCT r.session_id), SUM(r.requests),
     SUM(r.failed), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning),
-    SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL),
-    {provenance}
-FROM {tables} WHERE r.time_ns IS NOT NULL AND {past} AND {where} GROUP BY 1
+    SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown), {provenance}
+FROM {tables} WHERE r.time_ns IS NOT NULL AND {where} GROUP BY 1
 """
 
 _MODELS = """
-SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE r.time_ns IS NOT NULL AND {past} AND {where}
+SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE r.time_ns IS NOT NULL AND {where}
 GROUP BY 1, 2 ORDER BY SUM(r.output) DESC, l.model
 """
 
-_DISTINCT = "SELECT DISTINCT {what} FROM {tables} WHERE {past} AND {where}"
+_DISTINCT = "SELECT DISTINCT {what} FROM {tables} WHERE {where}"
 _UNTIMED = "SELECT SUM(r.requests) FROM {tables} WHERE r.time_ns IS NULL AND {where}"
 
 
@@ -82,6 +79,7 @@ def list_blocks(
         question,
         lambda book: fold_blocks(book, selection, hours=hours, only_active=only_active),
         with_calls=False,
+        by_time=True,
     )
     return report.limited(question.limit)
 
@@ -145,9 +143,23 @@ def block_starts(hours: Iterable[int], length: int) -> list[int]:
     return starts
 
 
+def _until_now(selection: Selection) -> tuple[str, str, dict[str, Any]]:
+    """Return tables, condition and parameters for the sums of a selection, whose hours are those of its records.
+
+    Later records do not count: `now` may be in the past, and the log may go on after it.
+    """
+    window = selection.window or UsageWindow(start_ns=None, end_ns=None)
+    end_ns = selection.now_ns + 1 if window.end_ns is None else min(window.end_ns, selection.now_ns + 1)
+    sums, bounds = parts(window.start_ns, end_ns)
+    if selection.window is None:
+        sums = f"(SELECT * FROM quarter_hours WHERE time_ns IS NULL UNION ALL SELECT * FROM {sums})"  # noqa: S608 - names of the schema
+    where, parameters = selection.where(timed=False)
+    return OF_PARTS.format(sums), where, parameters | bounds
+
+
 def _distinct(book: ReadBook, what: str, selection: Selection, more: str = "") -> list[tuple[Any, ...]]:
-    where, parameters = selection.where()
-    return book.query(_DISTINCT.format(what=what, tables=FROM, past=_PAST, where=where + more), parameters)
+    tables, where, parameters = _until_now(selection)
+    return book.query(_DISTINCT.format(what=what, tables=tables, where=where + more), parameters)
 
 
 def _starts(book: ReadBook, selection: Selection, length: int) -> list[int]:
@@ -160,18 +172,17 @@ def _define_block_hour(book: ReadBook, starts: Sequence[int]) -> None:
     """Define the SQL function `block_hour(time_ns)`: the start of a record's block, in hours since 1970."""
 
     def block_hour(time_ns: int | None) -> int | None:
-        if time_ns is None:
-            return None
-        return starts[bisect_right(starts, time_ns // _HOUR_NS) - 1]
+        number = 0 if time_ns is None else bisect_right(starts, time_ns // _HOUR_NS)
+        return starts[number - 1] if number else None  # also called for rows that the query leaves out
 
     book.define("block_hour", block_hour)
 
 
 def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int, Block], dict[int, Sequence[int]]]:
     """Start hour → block, and start hour → its requests by provenance."""
-    where, parameters = selection.where()
+    tables, where, parameters = _until_now(selection)
     models: dict[int, list[str]] = {}
-    for hour, model in book.query(_MODELS.format(tables=FROM, past=_PAST, where=where), parameters):
+    for hour, model in book.query(_MODELS.format(tables=tables, where=where), parameters):
         models.setdefault(hour, []).append(model)
     names = (
         "first_ns", "last_ns", "sessions", "requests", "failed_requests", "input_tokens", "output_tokens",
@@ -179,7 +190,7 @@ def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int
     )  # fmt: skip
     blocks: dict[int, Block] = {}
     known: dict[int, Sequence[int]] = {}
-    sql = _BLOCKS.format(tables=FROM, past=_PAST, where=where, provenance=PROVENANCE_SUMS)
+    sql = _BLOCKS.format(tables=tables, where=where, provenance=PROVENANCE_SUMS)
     for hour, *values, partial, exact, in_part, estimated, of_session in book.query(sql, parameters):
         known[hour] = (exact, in_part, estimated, of_session)
         start_ns, end_ns = hour * _HOUR_NS, (hour + length) * _HOUR_NS
@@ -195,6 +206,6 @@ def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int
 
 
 def _untimed(book: ReadBook, selection: Selection) -> int:
-    where, parameters = replace(selection, window=None).where()
-    [(requests,)] = book.query(_UNTIMED.format(tables=FROM, where=where), parameters)
+    tables, where, parameters = _until_now(replace(selection, window=None))
+    [(requests,)] = book.query(_UNTIMED.format(tables=tables, where=where), parameters)
     return requests or 0

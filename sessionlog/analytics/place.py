@@ -53,7 +53,7 @@ def answer_from_places(
         fold: Makes the report.
         by: Its group keys, as the user gave them.
         filters: Its filters.
-        is_timed: Whether it has a time window.
+        is_timed: Whether it needs the times of what it sums.
         prices: The prices of `Question`.
         now: The present; None for this moment.
 

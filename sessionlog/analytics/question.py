@@ -142,6 +142,7 @@ def answer(
     needs_logs: str = "",
     cuts: Collection[int] | None = None,
     with_calls: bool = True,
+    by_time: bool = False,
 ) -> _T:
     """Call `fold` with an up-to-date book for the question, and return its result.
 
@@ -152,17 +153,19 @@ def answer(
         cuts: The instants at which the time windows of `fold` begin or end, if it reads sums of records alone: then an
             engine returns no others. None if it reads single records.
         with_calls: Whether `fold` reads tool calls.
+        by_time: Whether `fold` reads the times of sums also where the question has no time window.
 
     Raises:
         InvalidQuery: A source filter matches no agent, or the paths are exports that cannot answer the question.
     """
     given = path_texts(question.paths)
     if given is None or not any(map(files.is_url, given)):
-        return _answer(question, fold, needs_logs, cuts, with_calls=with_calls)
+        return _answer(question, fold, needs_logs, cuts, with_calls=with_calls, by_time=by_time)
     from sessionlog.files.remote import opened
 
     with opened(given) as names:
-        return _answer(replace(question, paths=names), fold, needs_logs, cuts, with_calls=with_calls)
+        question = replace(question, paths=names)
+        return _answer(question, fold, needs_logs, cuts, with_calls=with_calls, by_time=by_time)
 
 
 def _answer(
@@ -172,6 +175,7 @@ def _answer(
     cuts: Collection[int] | None,
     *,
     with_calls: bool,
+    by_time: bool,
 ) -> _T:
     paths, ledger = log_paths(question.paths), None if question.ledger is None else os.fspath(question.ledger)
     if paths:
@@ -182,7 +186,7 @@ def _answer(
             raise InvalidQuery(f"{places[0]}: {needs_logs}")
         if places:
             check_source_names(question.filters)
-            is_timed = bool(question.window or question.since or question.until)
+            is_timed = by_time or bool(question.window or question.since or question.until)
             return answer_from_places(
                 places, fold, by=question.by or (), filters=question.filters or {}, is_timed=is_timed,
                 prices=question.prices, now=question.now,

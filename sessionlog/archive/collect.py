@@ -127,6 +127,7 @@ def _own(file: SeenFile, snapshot: str) -> Content:
 
 def _snapshot(path: str, copy: str) -> bool:
     """Copy a database as of one moment; return False if it is damaged, so that only its bytes can be kept."""
+    files.make_directories(os.path.dirname(copy))
     try:
         with closing(open_database(path)) as database, closing(sqlite3.connect(copy)) as kept:
             database.backup(kept)

@@ -15,7 +15,7 @@ from typing import Any
 from sessionlog import files
 from sessionlog.archive.collect import SeenFile, contents_of, last_written_ns, list_files
 from sessionlog.archive.entry import Entry, KeptFile, version_of
-from sessionlog.archive.manifest import add_entry, read_manifest
+from sessionlog.archive.manifest import add_entries, read_manifest
 from sessionlog.archive.pack import Content, is_whole, write_pack
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, problems_dict
 from sessionlog.events.times import format_time
@@ -26,6 +26,8 @@ from sessionlog.sources.registry import all_sources
 
 SCHEMA = "sessionlog.archive/1"
 DAY_NS = 86_400 * 1_000_000_000
+_TOGETHER = 256  # entries whose packs are synced and added to the manifest at once
+_BYTES_TOGETHER = 64 << 20
 CLOSED_NS = DAY_NS
 """By default a log is closed when nothing was written to it for a day."""
 
@@ -143,6 +145,8 @@ class _Keeper:
     def __init__(self, done: Archived, known: dict[tuple[str, str], Entry], now_ns: int) -> None:
         self._done, self._known = done, known
         self._moment = format_time(now_ns)
+        self._waiting: list[tuple[Log, Entry, Entry | None, str]] = []  # what it replaces, and the pack's path now
+        self._bytes = 0  # of these packs
         self._work = os.path.join(done.folder, f".work-{os.getpid()}")
 
     def archive(self, log: Log, *, closed_before_ns: int) -> None:
@@ -177,34 +181,61 @@ class _Keeper:
             sizes = (replace(file, bytes=file.size, sha256="?") for file in entry.files)
             self._done.kept.append(replace(entry, files=tuple(sizes)))
             return
-        files.make_directories(self._work)
         try:
             contents = contents_of(seen, self._work)
-            self._write(*_described(entry, seen, contents, before), contents, before)
+            self._write(log, *_described(entry, seen, contents, before), contents, before)
         finally:
-            files.remove_directory(self._work)
+            self._remove_work()
 
-    def _write(self, entry: Entry, is_longer: bool, contents: Sequence[Content], before: Entry | None) -> None:
+    def _write(
+        self, log: Log, entry: Entry, is_longer: bool, contents: Sequence[Content], before: Entry | None
+    ) -> None:
         path = os.path.join(self._done.folder, entry.name)
-        if files.stat_path(path) is None or not is_whole(path, entry):
-            write_pack(path, entry, contents)
-        status = files.stat_path(path)
+        is_new = files.stat_path(path) is None or not is_whole(path, entry)
+        written = write_pack(path, entry, contents) if is_new else path
+        status = files.stat_path(written)
         is_longer = is_longer and before is not None and before.version != entry.version
         entry = replace(
             entry, packed=0 if status is None else status.st_size,
             replaces=(before.version,) if is_longer and before is not None else (),
         )  # fmt: skip
-        add_entry(self._done.folder, entry)
-        self._known[entry.source, entry.path] = entry
-        self._done.kept.append(entry)
-        if is_longer and before is not None:
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(self._done.folder, before.name))
-            self._done.replaced += 1
+        self._waiting.append((log, entry, before if is_longer else None, written))
+        self._bytes += entry.packed
+        if len(self._waiting) >= _TOGETHER or self._bytes >= _BYTES_TOGETHER:
+            self._add()
+
+    def _add(self) -> None:
+        """Make the packs that were written a part of the archive, then delete those that they replace."""
+        waiting, self._waiting, self._bytes = self._waiting, [], 0
+        folder = self._done.folder
+        paths = [(written, os.path.join(folder, entry.name)) for _, entry, _, written in waiting]
+        try:
+            files.replace_files([pair for pair in paths if pair[0] != pair[1]])
+            add_entries(folder, [entry for _, entry, _, _ in waiting])
+        except (LogNotReadable, OSError) as error:
+            for log, _, _, _ in waiting:
+                self._fail(log, files.reason_of(error))
+            return
+        for log, entry, replaced, _ in waiting:
+            self._known[entry.source, entry.path] = entry
+            self._done.kept.append(entry)
+            if replaced is not None:
+                self._done.replaced += 1
+                try:
+                    os.unlink(os.path.join(folder, replaced.name))
+                except FileNotFoundError:
+                    pass
+                except OSError as error:
+                    self._fail(log, files.reason_of(error))
 
     def close(self) -> None:
-        """Remove the folder of temporary files."""
-        files.remove_directory(self._work)
+        """Add what was written, and remove the folder of temporary files."""
+        self._add()
+        self._remove_work()
+
+    def _remove_work(self) -> None:
+        if files.stat_path(self._work) is not None:
+            files.remove_directory(self._work)
 
 
 def _sessions(log: Log) -> tuple[str, ...]:

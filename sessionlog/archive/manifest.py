@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, entry_of
@@ -39,14 +39,15 @@ def read_manifest(folder: str) -> dict[tuple[str, str], Entry]:
             latest[entry.source, entry.path] = entry
     if not known:
         files.make_directories(folder)
-        for entry in latest.values():
-            add_entry(folder, entry)
+        add_entries(folder, latest.values())
     return latest
 
 
-def add_entry(folder: str, entry: Entry) -> None:
-    """Append an entry to the manifest, which makes its pack part of the archive."""
-    files.append_private(os.path.join(folder, _NAME), [f"{entry.to_json()}\n".encode()])
+def add_entries(folder: str, entries: Iterable[Entry]) -> None:
+    """Append entries to the manifest, which makes their packs part of the archive."""
+    lines = [f"{entry.to_json()}\n".encode() for entry in entries]
+    if lines:
+        files.append_private(os.path.join(folder, _NAME), lines)
 
 
 def check_private(folder: str) -> None:

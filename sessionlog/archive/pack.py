@@ -1,7 +1,7 @@
 """A pack: one entry's files as `.tar.zst`, which `zstd` and `tar` can open without sessionlog.
 
 The first member is the entry's line of the manifest, the others are the files under their whole paths. A pack is
-written under a temporary name, synced and renamed; then it is read back and every hash compared. Unpacking extracts
+written under a temporary name, read back and every hash compared; then it is synced and renamed. Unpacking extracts
 only the files that the entry names, and never outside the folder.
 """
 
@@ -23,6 +23,7 @@ from sessionlog.reader.unpack import zstd_module, zstd_reader
 _OWN = "entry.json"
 _LEVEL = 9  # of 60 MB of transcripts 7.0 MB in 1.4 s, with level 6 7.4 MB in 1.2 s
 _BLOCK = 512
+_SMALL = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +73,20 @@ class Content:
         return whole.hexdigest(), begun
 
 
-def write_pack(path: str, entry: Entry, contents: Sequence[Content]) -> None:
-    """Write a pack, whole or not at all.
+def write_pack(path: str, entry: Entry, contents: Sequence[Content]) -> str:
+    """Write a pack beside its path; return the temporary path, which `files.replace_files` syncs and renames.
 
     Raises:
         LogNotReadable: A file has shrunk meanwhile, or the pack that was written does not hold what was read.
         OSError: The disk is full, or the file cannot be written.
     """
     files.make_directories(os.path.dirname(path))
-    files.replace_file(path, _packed(_tar(entry, contents)))
-    if not is_whole(path, entry):
-        os.unlink(path)
+    size = sum(content.length for content in contents)
+    temporary = files.write_temporary(path, _packed(_tar(entry, contents), size), is_synced=False)
+    if not is_whole(temporary, entry):
+        os.unlink(temporary)
         raise LogNotReadable(f"{entry.path}: what was written is not what was read")
+    return temporary
 
 
 def _tar(entry: Entry, contents: Sequence[Content]) -> Iterator[bytes]:
@@ -102,10 +105,14 @@ def _member(name: str, size: int, mtime_ns: int, pieces: Iterable[bytes]) -> Ite
     yield b"\0" * (-size % _BLOCK)
 
 
-def _packed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _packed(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
     zstd = zstd_module("keeping logs")
     parameter = zstd.CompressionParameter
-    packer = zstd.ZstdCompressor(options={parameter.compression_level: _LEVEL, parameter.checksum_flag: 1})
+    options = {parameter.compression_level: _LEVEL, parameter.checksum_flag: 1}
+    if size < _SMALL:  # zstd needs to know that the data is small, or it makes tables for megabytes
+        yield zstd.compress(b"".join(pieces), options=options)
+        return
+    packer = zstd.ZstdCompressor(options=options)
     for piece in pieces:
         yield packer.compress(piece)
     yield packer.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import subprocess
 
 _MAX_TYPES = 20  # event types in a note
+_MOMENT = 0.05  # seconds
 _FOLLOWED = ("native", "fizeau")
 _T = TypeVar("_T")
 
@@ -100,7 +102,8 @@ def replay(
                 share_session(found, share, SessionPage(session=name, agent=log.source.title, scrubbed=scrub))
                 return
             texts = _painted(found, view, colours)
-        _show(texts, paged=not (view.exact or follow or factor or no_pager))
+        is_live = bool(follow or factor)
+        _show(texts, paged=not (view.exact or is_live or no_pager), at_once=is_live)
 
 
 def _price(prices: str | None) -> Price:
@@ -214,10 +217,14 @@ def _collect_types(items: Iterable[Event | Problem], types: set[str]) -> Iterato
 
 def _or_note_types(found: Iterable[_T], types: set[str]) -> Iterator[_T]:
     """Yield what was found; if that was nothing but damage, note which event types the log has."""
+    rest = iter(found)
     nothing = True
-    for item in found:
-        nothing = nothing and isinstance(item, Block) and item.type == "problem"
+    for item in rest:
         yield item
+        if not (isinstance(item, Block) and item.type == "problem"):
+            nothing = False
+            break
+    yield from rest
     if nothing and types:
         names = ", ".join(one_line(name, 60) for name in sorted(types)[:_MAX_TYPES])
         note(f"nothing to show: the log's event types are {names}{' and more' if len(types) > _MAX_TYPES else ''}")
@@ -229,24 +236,28 @@ def _painted(blocks: Iterable[Block], view: View, colours: str | None) -> Iterat
     return ("\n".join(map(paint, lines)) for lines in lay_out(blocks, view))
 
 
-def _show(texts: Iterator[str], *, paged: bool) -> None:
-    """Write each text as it is made. The first is made before a pager starts, as an unreadable log needs no pager."""
+def _show(texts: Iterator[str], *, paged: bool, at_once: bool) -> None:
+    """Write the texts as they are made, each at once or those of a moment together.
+
+    A reader that is woken for each text takes longer than the text. The first text is made before a pager starts, as an
+    unreadable log needs no pager.
+    """
     first = next(texts, None)
     if first is None:
         return
-    with _pager() if paged else nullcontext(_write) as write:
+    with _pager() if paged else nullcontext(sys.stdout) as out:
+        flushed = 0.0
         for text in chain((first,), texts):
-            write(text)
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+            out.write(f"{text}\n")
+            if at_once or time.monotonic() - flushed > _MOMENT:
+                out.flush()
+                flushed = time.monotonic()
+        out.flush()
 
 
 @contextmanager
-def _pager() -> Iterator[Callable[[str], None]]:
-    """Yield a function that writes to $PAGER, or to stdout if there is none; quitting the pager early is no error."""
+def _pager() -> Iterator[IO[str]]:
+    """Yield the input of $PAGER, or stdout if there is none; quitting the pager early is no error."""
     import shlex
     import shutil
     import subprocess
@@ -254,26 +265,23 @@ def _pager() -> Iterator[Callable[[str], None]]:
     command = shlex.split(os.environ.get("PAGER", "less -RFX"))
     program = shutil.which(command[0]) if command else None
     if program is None:
-        yield _write
+        yield sys.stdout
         return
     environment = {"LESS": "RFX", **os.environ}
     # The user chose the program; the text goes to its stdin and never to a shell.
-    pager = subprocess.Popen([program, *command[1:]], stdin=subprocess.PIPE, env=environment)  # noqa: S603
-    assert pager.stdin is not None
     encoding = sys.stdout.encoding or "utf-8"
+    pager = subprocess.Popen(  # noqa: S603
+        [program, *command[1:]], stdin=subprocess.PIPE, env=environment, encoding=encoding, errors="replace"
+    )
+    assert pager.stdin is not None
     try:
         with suppress(BrokenPipeError), pager.stdin as pipe:
-            yield lambda text: _feed(pipe, text.encode(encoding, "replace"))
+            yield pipe
     finally:
         _wait(pager)
 
 
-def _feed(pipe: IO[bytes], text: bytes) -> None:
-    pipe.write(text + b"\n")
-    pipe.flush()
-
-
-def _wait(pager: subprocess.Popen[bytes]) -> None:
+def _wait(pager: subprocess.Popen[str]) -> None:
     """Wait until the pager ends; it handles Ctrl-C itself."""
     while pager.returncode is None:
         with suppress(KeyboardInterrupt):

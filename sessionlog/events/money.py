@@ -39,8 +39,9 @@ class Money:
         return cls(unknown=1) if nano is None else cls(known_nano=nano)
 
     def __add__(self, other: Money) -> Money:
-        parts = [m.known_nano for m in (self, other) if m.known_nano is not None]
-        return Money(known_nano=sum(parts) if parts else None, unknown=self.unknown + other.unknown)
+        one, two = self.known_nano, other.known_nano
+        known = one if two is None else two if one is None else one + two
+        return Money(known_nano=known, unknown=self.unknown + other.unknown)
 
 
 def usd(nano: int) -> float:

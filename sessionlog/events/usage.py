@@ -125,11 +125,12 @@ def _read(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:
 
 def _read_native(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
     issues: list[str] = []
-    counts: dict[str, int] = {}
-    for key in TOKEN_CLASSES:
-        counts[key], issue = read_count(data.get(key))
-        if issue:
-            issues.append(f"{key}: {issue}")
+    counts = {key: data[key] for key in TOKEN_CLASSES if key in data}
+    for key, value in counts.items():
+        if type(value) is not int or not 0 <= value <= MAX_COUNT:
+            counts[key], issue = read_count(value)
+            if issue:
+                issues.append(f"{key}: {issue}")
     if not data.keys() <= _NATIVE:
         issues += _unknown_counts(data, _NATIVE)
     return TokenUsage(**counts), tuple(issues)

@@ -19,7 +19,7 @@ from sessionlog.files.urls import is_url as is_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, BinaryIO, TypeVar
 
     from sessionlog.files.remote import Folder
@@ -32,6 +32,7 @@ try:
 except ImportError:  # no POSIX locks: appending works, several writers per file are not protected
     fcntl = None
 
+_SYNCED_TOGETHER = 8
 BUFFER = 1 << 20
 LOCK_SECONDS = 0.05
 UNLOCKED_SECONDS = 10.0
@@ -477,7 +478,7 @@ def read_at(fd: int, start: int, count: int) -> bytes:
 
 def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | None = None) -> None:
     """Write a file whole or not at all: same folder, synced, renamed over, folder synced."""
-    temporary = _write_temporary(path, pieces, like)
+    temporary = write_temporary(path, pieces, like)
     try:
         os.replace(temporary, path)
     except BaseException:
@@ -486,8 +487,38 @@ def replace_file(path: str, pieces: Iterable[bytes], *, like: os.stat_result | N
     sync_directory(os.path.dirname(temporary))
 
 
-def _write_temporary(path: str, pieces: Iterable[bytes], like: os.stat_result | None) -> str:
-    """Write a synced file of another name into the same folder; return its path."""
+def replace_files(written: Sequence[tuple[str, str]]) -> None:
+    """Do for many (`write_temporary(…, is_synced=False)`, path) what `replace_file` does for one.
+
+    Threads sync them together: one after the other each would wait for the disk, which takes ten times as long.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    try:
+        with ThreadPoolExecutor(_SYNCED_TOGETHER) as threads:
+            list(threads.map(_sync_path, (temporary for temporary, _ in written)))
+        for temporary, path in written:
+            os.replace(temporary, path)
+    except BaseException:
+        for temporary, _ in written:
+            remove_file(temporary)
+        raise
+    for folder in {os.path.dirname(temporary) for temporary, _ in written}:
+        sync_directory(folder)
+
+
+def _sync_path(path: str) -> None:
+    fd = os.open(path, open_flags(os.O_RDWR, "O_CLOEXEC"))
+    try:
+        os.fsync(fd)
+    finally:
+        close(fd)
+
+
+def write_temporary(
+    path: str, pieces: Iterable[bytes], like: os.stat_result | None = None, *, is_synced: bool = True
+) -> str:
+    """Write a file of another name into the same folder; return its path, which `replace_files` takes."""
     import tempfile
 
     folder, name = os.path.split(os.path.abspath(path))
@@ -497,7 +528,8 @@ def _write_temporary(path: str, pieces: Iterable[bytes], like: os.stat_result | 
             for piece in pieces:
                 out.write(piece)
             out.flush()
-            os.fsync(out.fileno())
+            if is_synced:
+                os.fsync(out.fileno())
             if like is not None and hasattr(os, "fchmod"):
                 os.fchmod(out.fileno(), like.st_mode & 0o777)
     except BaseException:

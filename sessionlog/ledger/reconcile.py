@@ -134,8 +134,14 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
 
 
 _TO_DECIDE = """SELECT {key} FROM {table} WHERE {key} {chosen} GROUP BY {key} HAVING COUNT(*) > 1
-    UNION SELECT {key} FROM {table} WHERE {key} {chosen} AND (superseded_by IS NOT NULL OR NOT {flag})"""
+    UNION SELECT {key} FROM {table} WHERE {row_key} {chosen} AND (superseded_by IS NOT NULL OR NOT {flag})"""
 """Keys to decide on: those with several copies, and single ones that do not count, or may be superseded."""
+
+
+def _to_decide(table: str, key: str, flag: str, chosen: str, *, whole: bool) -> str:
+    # The plus sign keeps SQLite from looking up every row by the index of keys where all of them are wanted.
+    row_key = f"+{key}" if whole else key
+    return _TO_DECIDE.format(table=table, key=key, flag=flag, chosen=chosen, row_key=row_key)
 
 
 def _reconcile_responses(
@@ -149,7 +155,7 @@ def _reconcile_responses(
     """Decide which copies count; return the sessions whose totals may change."""
     chosen = choose(connection, None if touched.whole else touched.families)
     connection.execute(f"DELETE FROM responses WHERE n < 0 AND family {chosen}")  # noqa: S608 - no values
-    to_decide = _TO_DECIDE.format(key="family", table="responses", chosen=chosen, flag="chosen")
+    to_decide = _to_decide("responses", "family", "chosen", chosen, whole=touched.whole)
     copies = connection.execute(
         f"SELECT {_RESPONSE} FROM responses r WHERE r.family IN ({to_decide}) ORDER BY r.family, r.key"  # noqa: S608 - no values
     )
@@ -181,7 +187,7 @@ def _reconcile_calls(
 ) -> set[int]:
     """Decide which copies of tool calls count; return the sessions of those that changed."""
     chosen = choose(connection, None if touched.whole else touched.calls)
-    to_decide = _TO_DECIDE.format(key="key", table="calls", chosen=chosen, flag="counts")
+    to_decide = _to_decide("calls", "key", "counts", chosen, whole=touched.whole)
     copies = connection.execute(f"SELECT {_CALL} FROM calls c WHERE c.key IN ({to_decide}) ORDER BY c.key")  # noqa: S608 - no values
     flags: list[Row] = []
     changed: set[int] = set()

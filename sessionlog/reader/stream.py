@@ -111,7 +111,16 @@ class EventStream:
         """Read `file` to its present end. An unfinished line waits for the next call or for `finish`."""
         limit = self._max_line + 1
         while piece := file.readline(min(limit, _SKIPPED_PIECE) if self._skipping else limit):
-            yield from self.feed_bytes(piece)
+            if piece.endswith(b"}\n") and self.at_line_start:  # nearly all lines; `feed_bytes` would do the same
+                self._line += 1
+                start = self._offset
+                self._offset += len(piece)
+                events, problems = decode_line(piece)
+                yield from events
+                for problem in problems:
+                    yield self._problem(problem, self._line, start)
+            else:
+                yield from self.feed_bytes(piece)
             piece = b""  # free a long piece before the next one is read
 
     def feed_bytes(self, piece: bytes) -> Iterator[Event | Problem]:

@@ -452,17 +452,17 @@ class UsageFold:
         if part_ns is not None and (time_ns is None or (after_ns is not None and part_ns <= after_ns <= time_ns)):
             time_ns = part_ns  # the counts were logged after the tools had run
         usage = _NOTHING if step.tokens is None else step.tokens.usage
-        model = cut_name(step.model)
-        if model and step.rank != _EMBEDDED and not self._thread_id:
+        rank, model = step.rank, step.model and cut_name(step.model)
+        if model and rank != _EMBEDDED and not self._thread_id:
             session.model = model
         active_ms = 0
-        if step.rank != _EMBEDDED and not step.is_copy:
+        if rank != _EMBEDDED and not step.is_copy:
             active_ms, session.active_ns = divmod(session.active_ns, _MS)
         record = Record(
             time_ns=time_ns,
-            provider=cut_name(step.provider) or session.provider,
+            provider=(step.provider and cut_name(step.provider)) or session.provider,
             model=model or session.model,
-            response_model=cut_name(step.response_model) or None,
+            response_model=(step.response_model and cut_name(step.response_model)) or None,
             usage=usage,
             cost_nano=step.cost_nano,
             latency_ms=step.latency_ms,
@@ -473,7 +473,7 @@ class UsageFold:
             priced=not step.failed or usage.total > 0,
             key=key,
             family=step.family,
-            copy_rank=step.rank,
+            copy_rank=rank,
             superseded_by=step.superseded_by,
             project=session.folder,
             branch=session.branch,
@@ -481,13 +481,12 @@ class UsageFold:
             agent=thread.agent,
             speed=step.speed,
             service_tier=step.service_tier,
-            skill=cut_name(step.skill),
-            plugin=cut_name(step.plugin),
-            mcp=cut_name(step.mcp),
             response_id=step.response_id,
             summed=step.summed,
         )
-        self._open[session.id, key, step.rank] = OpenResponse(
+        if step.skill or step.plugin or step.mcp:
+            record.skill, record.plugin, record.mcp = map(cut_name, (step.skill, step.plugin, step.mcp))
+        self._open[session.id, key, rank] = OpenResponse(
             record, session.id, self._thread_id, asked_ns, time_ns, step.finish
         )
         session.responses += not session.inherited
@@ -531,10 +530,10 @@ class UsageFold:
         if not done.given:
             return
         record = done.record
-        asked_ns, ended_ns = done.asked_ns, done.ended_ns
-        is_timed = record.latency_ms is not None or record.granularity == "session"
-        if not is_timed and asked_ns is not None and ended_ns is not None and ended_ns > asked_ns:
-            record.latency_ms = (ended_ns - asked_ns) / _MS
+        if record.latency_ms is None and record.granularity != "session":
+            asked_ns, ended_ns = done.asked_ns, done.ended_ns
+            if asked_ns is not None and ended_ns is not None and ended_ns > asked_ns:
+                record.latency_ms = (ended_ns - asked_ns) / _MS
         self._give(done.session, record)
         if self._has_totals:
             used = self._sessions[done.session].threads[done.thread].used
@@ -542,7 +541,10 @@ class UsageFold:
                 used[model] = used.get(model, _NOTHING) + record.usage
 
     def _give(self, session_id: str, record: Record) -> None:
-        self._records.setdefault(session_id, []).append(record)
+        records = self._records.get(session_id)
+        if records is None:
+            records = self._records[session_id] = []
+        records.append(record)
         self._held += 1
         if self._held >= self._most_held:
             self._put_aside()

@@ -375,20 +375,25 @@ def _request(row: Row, data: Data, state: State) -> tuple[Step, ...]:
 def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     usage, issues = read_usage(data.usage)
     cost_nano, issue = read_usd(data.cost_usd)
-    attempt, is_failed = mapping(data.attempt), bool(data.error)
+    attempt, is_failed = data.attempt, bool(data.error)
     if is_failed:
         state.error = first_words(data.error)
-    if not fizeau_dialect.cost_is_recorded(cost_nano, attempt) and cost_nano is not None:
+    if cost_nano is not None and not fizeau_dialect.cost_is_recorded(cost_nano, mapping(attempt)):
         cost_nano = _DOUBTFUL
     state.is_ended = state.is_closed = False
     state.responses += 1
     state.has_price |= cost_nano is not None or not is_failed or bool(usage)
+    provider, model, response_model = name(data.provider), name(data.requested_model), name(data.model)
+    if attempt is not None:
+        provider = name(attempt, "provider_system") or provider
+        model = name(attempt, "requested_model") or model
+        response_model = name(attempt, "response_model") or response_model
     response = Response(
         time=state.last_ns,
-        tokens=Tokens(usage, _issues_at(row, *issues, issue)),
-        provider=name(attempt, "provider_system") or name(data.provider) or UNKNOWN,
-        model=name(attempt, "requested_model") or name(data.requested_model) or state.asked or UNKNOWN,
-        response_model=name(attempt, "response_model") or name(data.model),
+        tokens=Tokens(usage, _issues_at(row, *issues, issue) if issues or issue else ()),
+        provider=provider or UNKNOWN,
+        model=model or state.asked or UNKNOWN,
+        response_model=response_model,
         cost_nano=cost_nano,
         latency_ms=read_milliseconds(data.latency_ms),
         failed=is_failed,
@@ -447,7 +452,7 @@ def _issues_at(row: Row, *issues: str | None) -> tuple[str, ...]:
 
 def read_milliseconds(value: Any) -> float | None:
     """Return a logged duration in milliseconds; None for an invalid one."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = type(value) in (int, float)
     return float(value) if is_number and 0 <= value < _ENDLESS_MS else None
 
 
@@ -566,6 +571,7 @@ class _Records:
     def __init__(self, records: Sequence[Record], state: State, idle_ms: int, *, is_whole: bool) -> None:
         start, ends = state.start or _NO_DATA, state.ends
         self._state, self._idle_ms, self._is_ours = state, idle_ms, is_native(state.start)
+        self._origin = state.origin
         self._harness = name(start.resolved_harness)
         self._provider = name(start.provider) or self._harness or UNKNOWN
         self._model = name(start.resolved_model) or name(start.model) or (name(ends[-1].data.model) if ends else "")
@@ -612,9 +618,10 @@ class _Records:
             place += 1
 
     def _finished(self, record: Record, place: int, last: int, *, is_unpriced: bool) -> Record:
-        record.usage = self._normal(record.usage, record.provider)
+        if not self._is_ours:
+            record.usage = self._normal(record.usage, record.provider)
         number = self._before + place
-        record.key = self._key(f"{number}:{record.time_ns}")
+        record.key = f"{self._origin}:{number}:{record.time_ns}"  # as `_key`, for very many records
         if not number:
             record.family = self._key("first")
         if place == last:
@@ -701,7 +708,7 @@ class _Records:
 
     def _key(self, name: str) -> str:
         """A key that all copies of the log share, and no other log has."""
-        return f"{self._state.origin}:{name}"
+        return f"{self._origin}:{name}"
 
     def _end_key(self, kind: str, run: _Run) -> str:
         """The key of a record of a run's end; the original's last end replaces all before it."""

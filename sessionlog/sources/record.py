@@ -36,7 +36,7 @@ class CopyRank(IntEnum):
     """Where the response was made."""
 
 
-class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to an open response
+class Record(Struct, kw_only=True, omit_defaults=True, gc=False):  # the fold adds later rows to an open response
     """One LLM response, or what a session used beyond its responses. Not changed after a scan has returned it.
 
     Attributes:
@@ -104,7 +104,7 @@ class Record(Struct, kw_only=True):  # not frozen: the fold adds later rows to a
     summed: bool = False
 
 
-class ToolUse(Struct, kw_only=True):  # not frozen: the fold adds the result
+class ToolUse(Struct, kw_only=True, omit_defaults=True, gc=False):  # not frozen: the fold adds the result
     """One tool call, finished or not.
 
     Attributes:

@@ -48,6 +48,8 @@ def _inside(value: Any, fields: Iterable[str]) -> Any:
 
 def name(value: Any, *fields: str) -> str:
     """Return a logged name, truncated, or the one inside an object under these fields; "" for anything else."""
+    if value is None:
+        return ""
     if fields:
         value = _inside(value, fields)
     return value[:LONGEST_NAME] if isinstance(value, str) else ""

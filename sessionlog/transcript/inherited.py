@@ -40,11 +40,14 @@ def read_session(log: Log, session: str | None = None) -> Iterator[Event | Probl
 def _with_parent(events: Iterable[Event | Problem], log: Log, path: str, generations: int) -> Iterator[Event | Problem]:
     """Yield events, and after the first one what the log at `path` inherits from its parent."""
     parent = log.source.parent_of(path) if generations else None
-    for item in events:
-        yield item
-        if parent is not None and isinstance(item, Event):
-            yield _inheritance(item, log, parent, generations)
-            parent = None
+    rest = iter(events)
+    if parent is not None:
+        for item in rest:
+            yield item
+            if isinstance(item, Event):
+                yield _inheritance(item, log, parent, generations)
+                break
+    yield from rest
 
 
 def _inheritance(first: Event, log: Log, parent: Parent, generations: int) -> Event:

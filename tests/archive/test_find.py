@@ -8,7 +8,7 @@ import pytest
 
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.keep import archive_logs
-from sessionlog.archive.manifest import add_entry, archive_folder, read_manifest
+from sessionlog.archive.manifest import add_entries, archive_folder, read_manifest
 from sessionlog.errors import AmbiguousSession, LogNotReadable, Problem
 from tests.sources.homes import build_home, environment
 from tests.sources.logs import ended, start, write_log
@@ -73,7 +73,7 @@ def test_the_copy_goes_also_when_reading_fails(env):
 def test_a_source_that_is_not_installed_is_said(env):
     """It was another package's."""
     entry = find_entry("2026-aaaa", archive_folder(env))
-    add_entry(archive_folder(env), replace(entry, source="quill", path="/gone"))
+    add_entries(archive_folder(env), [replace(entry, source="quill", path="/gone")])
     path = os.path.join(archive_folder(env), "quill")
     os.mkdir(path)
     shutil.copy(os.path.join(archive_folder(env), entry.name), path)
@@ -106,6 +106,6 @@ def test_a_session_is_its_own_log_before_its_sub_agents(case, tmp_path):
     found = {one: find_entry(one, folder).path for one in shared}
     os.unlink(os.path.join(folder, "manifest.jsonl"))
     for entry in reversed(entries.values()):
-        add_entry(folder, entry)
+        add_entries(folder, [entry])
     assert {one: find_entry(one, folder).path for one in shared} == found
     assert not [path for path in found.values() if "subagents" in path]

@@ -233,16 +233,16 @@ def test_the_original_is_only_read(env, log):
 def test_a_full_disk_leaves_no_half_entry(env, log, tmp_path, monkeypatch):
     """It is said for each log, the next one is tried, and the next run keeps both."""
     other = write_log(tmp_path / "logs" / "s-2.jsonl", start(), ended())
-    whole = files.replace_file
+    whole = files.write_temporary
 
     def full(path, pieces, **options):
         def torn():
             yield next(iter(pieces))
             raise OSError(28, "No space left on device")
 
-        whole(path, torn(), **options)
+        return whole(path, torn(), **options)
 
-    monkeypatch.setattr(files, "replace_file", full)
+    monkeypatch.setattr(files, "write_temporary", full)
     done = archived(env)
     assert [(problem.path, problem.kind) for problem in done.problems] == [
         (log, "not_archived"),
@@ -256,14 +256,14 @@ def test_a_full_disk_leaves_no_half_entry(env, log, tmp_path, monkeypatch):
 
 def test_what_cannot_be_read_back_does_not_count(env, log, monkeypatch):
     """A disk that changes what it is given is found out at once."""
-    whole = files.replace_file
+    whole = files.write_temporary
 
     def spoiled(path, pieces, **options):
         content = bytearray(b"".join(pieces))
         content[len(content) // 2] ^= 1
-        whole(path, [bytes(content)], **options)
+        return whole(path, [bytes(content)], **options)
 
-    monkeypatch.setattr(files, "replace_file", spoiled)
+    monkeypatch.setattr(files, "write_temporary", spoiled)
     [problem] = archived(env).problems
     assert (problem.path, "what was written is not what was read" in problem.detail) == (log, True)
     assert packs_in(env) == []
@@ -405,3 +405,55 @@ def test_an_archive_that_others_may_write_to_is_not_used(env, log):
     os.unlink(log)
     with pytest.raises(LogNotReadable, match="others may write"), open_session(log, None, env):
         pass
+
+
+@pytest.mark.parametrize("together", [1, 2, 256])
+def test_an_entry_is_added_once_its_pack_is_on_the_disk(env, log, monkeypatch, together):
+    """Its bytes are synced before it has its name, and its folder before the manifest names it."""
+    for number in range(4):
+        write_log(f"{log}-{number}.jsonl", start(), answered(), ended())
+    events = []
+
+    def watched(name, of):
+        real = getattr(os, name)
+
+        def call(*args, **kwargs):
+            events.append((name, of(*args)))
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(os, name, call)
+
+    watched("fsync", lambda fd: os.path.basename(os.readlink(f"/proc/self/fd/{fd}")))
+    watched("replace", lambda path, _: os.path.basename(path))
+    monkeypatch.setattr(keep, "_TOGETHER", together)
+    done = archived(env)
+    assert len(done.kept) >= 4
+    assert sorted(map(str, done.kept)) == sorted(map(str, read_manifest(archive_folder(env)).values()))
+    synced, named, added = set(), [], 0
+    for name, what in events:
+        if name == "replace":
+            assert what in synced
+            named.append(what)
+        elif what == "native":
+            added = len(named)
+        elif what == "manifest.jsonl":
+            assert added == len(named)
+        else:
+            synced.add(what)
+    assert len(named) == len(done.kept)
+
+
+def test_a_disk_that_fails_at_the_end_costs_the_entries_that_wait(env, log, monkeypatch):
+    """They are named, and the next run keeps them."""
+    archived(env)
+    write_log(f"{log}-2.jsonl", start(), answered(), ended())
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keep, "add_entries", full)
+        done = archived(env)
+    assert done.kept == []
+    assert [problem.kind for problem in done.problems] == ["not_archived"]
+    assert len(archived(env).kept) == 1

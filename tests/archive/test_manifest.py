@@ -6,7 +6,7 @@ import pytest
 
 from sessionlog.archive.find import open_session
 from sessionlog.archive.keep import archive_logs
-from sessionlog.archive.manifest import add_entry, archive_folder, read_manifest
+from sessionlog.archive.manifest import add_entries, archive_folder, read_manifest
 from sessionlog.errors import LogNotReadable
 from tests.sources.logs import ended, start, write_log
 
@@ -41,7 +41,7 @@ def test_the_last_line_of_a_log_counts(env):
     from dataclasses import replace
 
     first, second = read_manifest(archive_folder(env)).values()
-    add_entry(archive_folder(env), replace(first, sessions=("other",)))
+    add_entries(archive_folder(env), [replace(first, sessions=("other",))])
     assert list(read_manifest(archive_folder(env)).values()) == [replace(first, sessions=("other",)), second]
 
 
@@ -50,7 +50,7 @@ def test_a_torn_line_is_no_entry(env):
     first, second = read_manifest(archive_folder(env)).values()
     with open(manifest(env), "ab") as file:
         file.write(first.to_json()[:50].encode())
-    add_entry(archive_folder(env), second)
+    add_entries(archive_folder(env), [second])
     assert list(read_manifest(archive_folder(env)).values()) == [first, second]
 
 

@@ -8,6 +8,7 @@ import tarfile
 
 import pytest
 
+from sessionlog import files
 from sessionlog.archive.entry import Entry, KeptFile, member_of
 from sessionlog.archive.pack import Content, is_whole, read_own_line, unpack, write_pack
 from sessionlog.errors import LogNotReadable
@@ -34,7 +35,7 @@ def pack_of(folder, *contents):
     """(path, entry) of a new pack."""
     entry = entry_for(*contents)
     path = str(folder / "v.tar.zst")
-    write_pack(path, entry, contents)
+    files.replace_files([(write_pack(path, entry, contents), path)])
     return path, entry
 
 

@@ -94,21 +94,20 @@ def since(items: Iterable[T], start_ns: int | None) -> Iterator[T]:
     The start of the session is always among them; None yields everything.
     """
     held: list[T] = []
-    has_begun = start_ns is None
-    for item in items:
+    rest = iter(items)
+    for item in rest if start_ns is not None else ():
         time_ns, kind = getattr(item, "time_ns", None), getattr(item, "type", "")
-        if has_begun or kind == "session.start":
+        if kind == "session.start":
             yield item
-        elif time_ns is not None and start_ns is not None and time_ns > start_ns:
-            has_begun = True
-            yield from held
-            yield item
-        else:
-            if kind in _BEGIN and getattr(held[0] if held else None, "time_ns", None) != start_ns:
-                held = []
+            continue
+        if time_ns is not None and time_ns > start_ns:
             held.append(item)
-    if not has_begun:
-        yield from held
+            break
+        if kind in _BEGIN and getattr(held[0] if held else None, "time_ns", None) != start_ns:
+            held = []
+        held.append(item)
+    yield from held
+    yield from rest
 
 
 def pace(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -26,6 +25,7 @@ from sessionlog.sources.values import objects
 Json = Any
 _DEPTH = 64
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode_line = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
 class Digits(str):
@@ -49,12 +49,14 @@ def exact(event: Event, key: str | None = None) -> Json:
 
 def exact_elements(event: Event) -> Callable[[Json], Json]:
     """Return a function that maps an element of the event's `messages` to its exact form; it decodes the event once."""
+    by_id: dict[int, Json] = {}
 
-    @cache
-    def by_id() -> dict[int, Json]:
-        return dict(zip(map(id, event.data["messages"]), exact(event, "messages"), strict=False))
+    def exact_of(logged: Json) -> Json:
+        if not by_id:
+            by_id.update(zip(map(id, event.data["messages"]), exact(event, "messages"), strict=False))
+        return by_id.get(id(logged), logged)
 
-    return lambda logged: by_id().get(id(logged), logged)
+    return exact_of
 
 
 def compact_json(value: Json, depth: int = _DEPTH) -> str:
@@ -139,7 +141,7 @@ def event_json(event: Event) -> str:
     """Return the event's line without its line end: strict JSON; integers of any size keep their digits."""
     value = event.to_dict()
     try:
-        line = json.dumps(value, separators=(",", ":"), allow_nan=False)
+        line = _encode_line(value)
     except (TypeError, ValueError, RecursionError):  # NaN, or nested deeper than the encoder allows
         line = json.dumps(json.loads(encode_object(value)), separators=(",", ":"))
     return line.replace("\x7f", "\\u007f")

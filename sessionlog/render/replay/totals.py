@@ -177,10 +177,11 @@ class SessionTotals:
         """Return the cost by the first of the models that has a price."""
         if self._price is None:
             return None
-        prices = (
-            self._price(provider, model, usage, time_ns, single=single) for model in dict.fromkeys(models) if model
-        )
-        return next((price for price in prices if price is not None), None)
+        for model in filter(None, dict.fromkeys(models)):
+            price = self._price(provider, model, usage, time_ns, single=single)
+            if price is not None:
+                return price
+        return None
 
     def _checked(self, cost: Cost | None, provider: str, model: str) -> Cost | None:
         """Mark a cost of 0 that could not be compared with a list price, since there is no price list."""
@@ -209,7 +210,12 @@ class Sums(Struct, frozen=True, kw_only=True):
     estimated: Money = _NO_MONEY
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+        return Sums(
+            usage=self.usage + other.usage,
+            logged=self.logged + other.logged,
+            recorded=self.recorded + other.recorded,
+            estimated=self.estimated + other.estimated,
+        )
 
     @property
     def cost(self) -> Cost | None:

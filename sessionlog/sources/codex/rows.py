@@ -150,18 +150,15 @@ def read_vector(data: Raw, before: Vector | None = None) -> tuple[Vector | None,
     if counts is None:
         return None, () if bytes(data) == b"null" else ("a token counter without counts",)
     given: Vector = astuple(counts)
-    if counts.cache_write_input_tokens is None:
-        given = (*given[:-1], before[-1] if before else 0)
+    if None in given:
+        if not any(value is not None for value in given):
+            return None, ("a token counter without counts",)
+        given = tuple(old if value is None else value for value, old in zip(given, before or NOTHING, strict=True))
     if set(map(type, given)) == {int} and min(given) >= 0 and max(given) <= MAX_COUNT:
         return given, ()
-    if not any(value is not None for value in astuple(counts)):
-        return None, ("a token counter without counts",)
     read = list(map(read_count, given))
     issues = tuple(f"{field}: {issue}" for field, (_, issue) in zip(_FIELDS, read, strict=True) if issue)
-    kept = (
-        before[number] if before and (issue or given[number] is None) else count
-        for number, (count, issue) in enumerate(read)
-    )
+    kept = (before[number] if before and issue else count for number, (count, issue) in enumerate(read))
     return tuple(kept), issues
 
 
