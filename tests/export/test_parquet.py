@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
 from sessionlog.errors import InvalidQuery, MissingExtra, NotExported  # noqa: E402 - after the skip
-from sessionlog.export import parquet, parquet_run  # noqa: E402 - as above
+from sessionlog.export import parquet_run  # noqa: E402 - as above
 from sessionlog.export.destination import LocalFolder, RemoteFolder  # noqa: E402 - as above
 from sessionlog.export.manifests import Manifests  # noqa: E402 - as above
 from sessionlog.export.revisions import Revisions  # noqa: E402 - as above
