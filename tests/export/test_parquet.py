@@ -503,7 +503,7 @@ def test_a_url_that_cannot_be_used_is_named(monkeypatch):
     with pytest.raises(NotExported, match="nosuch"):
         RemoteFolder("nosuch://x/y")
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(MissingExtra, match="s3://bucket/x: "):
+    with pytest.raises(MissingExtra, match="export to s3://bucket/x needs: pip install s3fs"):
         RemoteFolder("s3://me:word@bucket/x")
     place = RemoteFolder("memory://me:word@there/x")
     monkeypatch.setattr(fsspec.filesystem("memory"), "ls", lambda *_, **__: 1 / 0)
