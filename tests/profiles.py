@@ -16,6 +16,7 @@ LAWS_OF_BOTH_TIERS = (
     "tests/reader/test_stream.py",  # reading never raises, and every byte is accounted for
     "tests/render/test_escape.py",  # nothing that acts on a terminal passes
     "tests/ledger/test_histogram.py",  # sums do not depend on their order
+    "tests/analytics/test_place.py",  # many machines count what one does
 )
 
 settings.register_profile("quick", max_examples=QUICK, derandomize=True, deadline=None)

@@ -115,7 +115,9 @@ class ReportArguments:
         if self.ledger is not None or self.jobs is not None:
             fail(f"choose only one of --engine and {'--jobs' if self.ledger is None else '--ledger'}")
         from sessionlog.engine.spark import Spark
+        from sessionlog.engine.spark_session import import_session
 
+        import_session()  # a missing package is named before logs are looked for
         return Spark(master=self.master)
 
 

@@ -41,6 +41,19 @@ _LONGEST = 300
 """Characters of a failure that are shown."""
 
 
+def import_session() -> Any:
+    """Return pyspark's class of sessions.
+
+    Raises:
+        MissingExtra: pyspark is not installed.
+    """
+    try:
+        from pyspark.sql import SparkSession as Sessions
+    except ImportError as error:
+        raise MissingExtra("Spark needs: pip install 'sessionlog[spark]'") from error
+    return Sessions
+
+
 @contextmanager
 def open_session(master: str | None, session: SparkSession | None) -> Iterator[SparkSession]:
     """Yield a session whose workers have this package; one that is started here ends with the context.
@@ -53,12 +66,9 @@ def open_session(master: str | None, session: SparkSession | None) -> Iterator[S
         MissingExtra: pyspark is not installed.
         EngineFailed: Spark cannot be started or reached.
     """
-    try:
-        from pyspark.sql import SparkSession as Sessions
-    except ImportError as error:
-        raise MissingExtra("Spark needs: pip install 'sessionlog[spark]'") from error
-    found = session or Sessions.getActiveSession()
-    spark = found or _connect(Sessions, master) or _start(master)
+    sessions = import_session()
+    found = session or sessions.getActiveSession()
+    spark = found or _connect(sessions, master) or _start(master)
     try:
         _ship(spark)
         yield spark

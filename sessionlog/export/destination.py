@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from sessionlog import files
-from sessionlog.errors import MissingExtra, NotExported, SessionLogError
+from sessionlog.errors import LogNotReadable, NotExported, SessionLogError
 from sessionlog.files.remote_errors import clean
-from sessionlog.files.urls import address_of, is_url, secrets_of, without_password
+from sessionlog.files.urls import is_url, secrets_of, without_password
 
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss"})
 """Protocols of stores without folders, of which only buckets would have to be made."""
@@ -63,7 +63,7 @@ def open_destination(place: str) -> Destination:
 
     Raises:
         MissingExtra: A URL needs the extra `remote`, or the package of its protocol.
-        NotExported: The URL has an unknown protocol.
+        NotExported: The URL has an unknown protocol, or names no bucket.
     """
     return RemoteFolder(place) if is_url(place) else LocalFolder(place)
 
@@ -106,14 +106,14 @@ class RemoteFolder:
     """A folder of any file system that fsspec knows, such as `s3://bucket/team`."""
 
     def __init__(self, url: str) -> None:
-        try:
-            from fsspec.core import url_to_fs
-        except ImportError as error:
-            raise MissingExtra("export to a URL needs: pip install 'sessionlog[remote]'") from error
+        from sessionlog.files import remote
+
         self.place = without_password(url)
         self._secrets = [secret.lower() for secret in secrets_of(url)]  # as `reason_of` returns them
-        with self._named():
-            self._system, self._root = _file_system(url_to_fs, url)
+        try:
+            self._system, self._root = remote.connect(url, "export to")
+        except LogNotReadable as error:
+            raise NotExported(str(error)) from error
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file in a transaction, which makes it visible when all of it is there."""
@@ -158,13 +158,3 @@ class RemoteFolder:
 def _protocols(system: Any) -> tuple[str, ...]:
     """Return the protocols of a file system."""
     return (system.protocol,) if isinstance(system.protocol, str) else tuple(system.protocol)
-
-
-def _file_system(url_to_fs: Any, url: str) -> tuple[Any, str]:
-    """Return fsspec's file system of a URL, and the path in it."""
-    address, options = address_of(url)
-    try:
-        system, root = url_to_fs(address, **options)
-    except ImportError as error:  # the text names the package, such as s3fs
-        raise MissingExtra(f"{without_password(url)}: {error}") from error
-    return system, root

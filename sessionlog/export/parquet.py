@@ -28,24 +28,22 @@ from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.ledger_rows import AddNames, LedgerRows
-from sessionlog.export.manifests import File, Manifest, Manifests
+from sessionlog.export.machine import Machine, open_machine
+from sessionlog.export.manifests import File, Manifest
 from sessionlog.export.project_names import ProjectNames
-from sessionlog.export.revisions import Revisions
-from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, digest_of
 from sessionlog.ledger.ask import load_book, refresh
 from sessionlog.ledger.changes import (
     changed_since,
-    exported_manifests,
     exported_until,
-    is_shared,
+    has_earlier_rows,
     last_change,
+    note_earlier_rows,
     note_exported,
     note_manifests,
-    note_shared,
 )
-from sessionlog.ledger.machine import copy_path, machine_id, machine_secret, secret_without_ledger
+from sessionlog.ledger.machine import copy_path, machine_secret, secret_without_ledger
 from sessionlog.ledger.parquet_schema import TABLES
 from sessionlog.ledger.store import open_ledger
 from sessionlog.places import state_home, user_home
@@ -59,11 +57,6 @@ Progress = Callable[[int, int], None]
 
 KEY_VARIABLE = "SESSIONLOG_REDACT_KEY"
 """The variable that has the key of hashed names, for machines whose projects are to be grouped together."""
-
-_SHARED = (
-    "the last export with this machine's id was of another ledger, a copy or a backup of this one: "
-    "all rows are compared, and what the other one has stays"
-)
 
 _NAMED = 5
 """Problems that the JSON document names."""
@@ -171,13 +164,13 @@ def export_parquet(
         with ExitStack() as stack:
             book, secret = _open(question, env)
             stack.callback(book.close)
-            key = env.get(KEY_VARIABLE, "").encode() or secret if redact_projects else None
+            ledger = None if question.paths is not None else os.fspath(question.ledger or "")
+            machine = stack.enter_context(open_machine(book, ledger, target, secret, env, is_dry=dry_run))
+            key = env.get(KEY_VARIABLE, "").encode() or machine.secret if redact_projects else None
             if machine_name is None and not redact_projects:
                 machine_name = platform.node() or None
-            machine = machine_id(secret)
-            revisions = stack.enter_context(Revisions(state_path(state_home(env), f"{machine} {target.place}")))
             projects = ProjectNames(home=user_home(env), key=key)
-            export = _Export(book, target, revisions, question, projects, secret)
+            export = _Export(book, target, machine, question, projects)
             return export.run(machine_name, compact=compact, is_dry=dry_run, sent=sent)
     except NotExported:
         raise
@@ -215,50 +208,53 @@ class _Export:
         self,
         book: Book,
         target: Destination,
-        revisions: Revisions,
+        machine: Machine,
         question: Question,
         projects: ProjectNames,
-        secret: bytes,
     ) -> None:
-        self._book, self._target, self._revisions, self._question = book, target, revisions, question
-        self._projects, self._secret, self._machine = projects, secret, machine_id(secret)
+        self._book, self._target, self._machine, self._question = book, target, machine, question
+        self._projects, self._revisions = projects, machine.revisions
         self._requests = question.selection(Selection)
-        self._manifests = Manifests(target, self._machine)
 
     def run(self, machine_name: str | None, *, compact: bool, is_dry: bool, sent: Progress | None) -> ExportedParquet:
         """Write what is new, then the manifest, then what the next export needs to know."""
-        newest = self._manifests.newest(self._revisions.manifest)
-        is_own = self._is_own(newest)
+        newest = self._machine.newest
         unknown = self._revisions.unknown_files(newest)
         files, known = newest.files, self._revisions.count()
         run: ParquetRun | None = None
         with self._book.reading():
             before, after = self._revisions.watermark, self._watermark()
             is_same, sessions = self._changed(before, after)
-            shared = not is_own or is_shared(self._book.connection, self._name)
+            begins_anew = bool(newest.names) and not is_same and self._question.paths is None
+            if begins_anew:
+                self._revisions.forget_sessions()
+            has_earlier = begins_anew or has_earlier_rows(self._book.connection, self._name)
             if unknown:
                 sessions = None  # what others have deleted is written again
             if unknown or compact or sessions is None or sessions:
                 from sessionlog.export.parquet_files import ParquetEncoder
                 from sessionlog.export.parquet_run import ParquetRun
 
-                with ParquetEncoder(self._machine) as encoder:
-                    run = ParquetRun(self._target, self._machine, newest, self._revisions, encoder, is_dry=is_dry)
+                with ParquetEncoder(self._machine.id) as encoder:
+                    run = ParquetRun(self._target, self._machine.id, newest, self._revisions, encoder, is_dry=is_dry)
                     run.read(unknown)
                     known = self._revisions.count()
                     rows = self._rows(encoder.name)
                     run.write_changes(
-                        rows, self._book.priced_from, sessions, has_tombstones=is_same, is_shared=shared, sent=sent
+                        rows,
+                        self._book.priced_from,
+                        sessions,
+                        has_tombstones=is_same,
+                        has_earlier=has_earlier,
+                        sent=sent,
                     )
                     if not is_dry:
                         run.merge(most_parts=1) if compact else run.merge()
                         files = tuple(run.list_files()) if run.written or run.merged else files
-        manifest, notes = newest, list(run.notes) if run else []
-        if not is_own:
-            notes.append(_SHARED)
+        manifest, notes = newest, [*self._machine.notes, *(run.notes if run else ())]
         if not is_dry:
-            if not is_own:
-                note_shared(self._book.connection, self._name)
+            if begins_anew:
+                note_earlier_rows(self._book.connection, self._name)
             if self._question.paths is None and before != after:
                 note_exported(self._book.connection, self._name, before["change"] if before else None, after["change"])
             if files and (files != newest.files or machine_name != newest.machine_name):
@@ -266,26 +262,16 @@ class _Export:
             if before != after or manifest != self._revisions.manifest:
                 self._revisions.commit(manifest, after)
             try:
-                self._manifests.remove_old(datetime.now(UTC))
+                self._machine.manifests.remove_old(datetime.now(UTC))
             except NotExported as error:
                 notes.append(f"old files are not removed: {error}")
         return self._exported(run, known, manifest if manifest != newest else None, machine_name, notes, is_dry=is_dry)
 
-    def _is_own(self, newest: Manifest) -> bool:
-        """Whether this ledger has written the newest manifest, or there is none.
-
-        Of a ledger that has not noted its manifests yet, the state of the last export is believed.
-        """
-        if self._question.paths is not None or not newest.names:
-            return True
-        noted = exported_manifests(self._book.connection, self._name) or self._revisions.manifest.names
-        return not noted or set(newest.names) <= set(noted)
-
     def _write_manifest(self, newest: Manifest, files: Sequence[File], machine_name: str | None) -> Manifest:
-        manifest, data = self._manifests.encode(newest, files, machine_name, datetime.now(UTC))
+        manifest, data = self._machine.manifests.encode(newest, files, machine_name, datetime.now(UTC))
         if self._question.paths is None:
             note_manifests(self._book.connection, self._name, (*newest.names, *manifest.names))
-        self._manifests.write(manifest, data)
+        self._machine.manifests.write(manifest, data)
         return manifest
 
     @property
@@ -321,7 +307,7 @@ class _Export:
     def _rows(self, add_names: AddNames) -> LedgerRows:
         has_calls = _OF_REQUESTS.isdisjoint(self._question.filters or {})
         calls = self._question.selection(CallSelection) if has_calls else None
-        return LedgerRows(self._book, self._requests, calls, self._projects, self._secret, add_names)
+        return LedgerRows(self._book, self._requests, calls, self._projects, self._machine.secret, add_names)
 
     def _exported(
         self,
@@ -337,14 +323,14 @@ class _Export:
         written = run.written if run else []
         return ExportedParquet(
             destination=self._target.place,
-            machine_id=self._machine,
+            machine_id=self._machine.id,
             machine_name=machine_name,
             dry_run=is_dry,
             unchanged=known - (run.replaced if run else 0),
             merged=run.merged if run else 0,
             files=len(written),
             bytes=sum(file["bytes"] for file in written),
-            manifest=self._manifests.path(manifest.names[0]) if manifest else "",
+            manifest=self._machine.manifests.path(manifest.names[0]) if manifest else "",
             problem_count=self._book.problem_count,
             problems=tuple(self._book.problems),
             notes=(*self._book.notes, *notes),

@@ -92,7 +92,7 @@ class ParquetRun:
         sessions: Sequence[int] | None,
         *,
         has_tombstones: bool,
-        is_shared: bool,
+        has_earlier: bool,
         sent: Progress | None,
     ) -> None:
         """Write the rows that are new or have changed: of these sessions, or of all.
@@ -102,7 +102,7 @@ class ParquetRun:
             price_list: The version of the prices of its estimates.
             sessions: The sessions that may have changed; None for all.
             has_tombstones: What the ledger does not have was deleted in it.
-            is_shared: Other ledgers export as the same machine; what they have was not deleted.
+            has_earlier: There may be rows that this ledger never had; these were not deleted.
             sent: Called with (rows read, rows in all).
         """
         done, total = 0, rows.count(sessions)
@@ -118,7 +118,7 @@ class ParquetRun:
                 done += len(page)
                 if sent is not None and total:
                     sent(min(done, total), total)
-            stones = self._revisions.tombstones(table, sessions, is_shared=is_shared) if has_tombstones else ()
+            stones = self._revisions.tombstones(table, sessions, has_earlier=has_earlier) if has_tombstones else ()
             for stone in stones:
                 self.replaced += 1
                 self._add_tombstone(table, stone)

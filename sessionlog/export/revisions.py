@@ -162,14 +162,14 @@ class Revisions(StateDatabase):
                 )
             self._insert("INSERT INTO new_of_", table, new)
 
-    def tombstones(self, table: str, sessions: Sequence[int] | None, *, is_shared: bool) -> list[Written]:
+    def tombstones(self, table: str, sessions: Sequence[int] | None, *, has_earlier: bool) -> list[Written]:
         """Return the tombstones of rows that the ledger has no more, and note that they are written.
 
         All rows of the ledger have to be given to `changes` before, selected or not: all of these sessions, or of all.
-        If other ledgers export as the same machine (`is_shared`), only rows that this one has had are gone.
+        If there may be rows that this ledger never had (`has_earlier`), only rows that it has had are gone.
         """
         with self._named():
-            scope = "w.session IS NOT NULL" if is_shared else "1"
+            scope = "w.session IS NOT NULL" if has_earlier else "1"
             if sessions is not None:
                 self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY)")
                 self._connection.execute("DELETE FROM chosen")
@@ -179,6 +179,12 @@ class Revisions(StateDatabase):
             stones = [Written(*row).tombstone() for row in found]
             self._insert("INSERT INTO new_of_", table, stones)
         return stones
+
+    def forget_sessions(self) -> None:
+        """Forget which rows are of which session: another ledger has numbered them."""
+        with self._named():
+            for table in TABLES:
+                self._connection.execute(f"UPDATE rows_of_{table} SET session = NULL WHERE session IS NOT NULL")  # noqa: S608 - our tables
 
     def commit(self, manifest: Manifest, watermark: dict[str, Any] | None) -> None:
         """Keep what was noted, as what the destination has by its newest manifest."""

@@ -41,6 +41,7 @@ _PACKAGES = {
     "adl": "adlfs", "hf": "huggingface_hub", "ssh": "paramiko", "sftp": "paramiko", "http": "aiohttp",
     "https": "aiohttp", "smb": "smbprotocol", "oss": "ossfs", "oci": "ocifs", "webhdfs": "requests", "hdfs": "pyarrow",
 }  # fmt: skip
+_OF_BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss"})
 _KEPT = 64 << 20
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -193,7 +194,7 @@ class Place:
         """
         self.url = without_password(url)
         self._retries = Retries()
-        self._system, self._root = _connect(url)
+        self._system, self._root = connect(url)
         self._secrets = secrets_of(url)
         self._user = split_url(url)[1]
         self._turn: Any = nullcontext() if getattr(self._system, "async_impl", False) else Lock()
@@ -402,23 +403,33 @@ class Place:
             raise LogNotReadable(f"{url}: {clean(reason, self._secrets)}") from error
 
 
-def _connect(url: str) -> tuple[Any, str]:
-    """Return fsspec's file system of a URL, and the path in it."""
+def connect(url: str, purpose: str = "reading") -> tuple[Any, str]:
+    """Return fsspec's file system of a URL, and the path in it.
+
+    Raises:
+        MissingExtra: fsspec, or the package of the protocol, is not installed; the sentence begins with `purpose`.
+        LogNotReadable: The protocol is not known, or a client cannot be made.
+    """
     shown, scheme = without_password(url), url.partition("://")[0]
     package = _PACKAGES.get(scheme, "")
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
         needed = f"pip install 'sessionlog[remote]' {package}".rstrip()
-        raise MissingExtra(f"reading {shown} needs: {needed}") from error
+        raise MissingExtra(f"{purpose} {shown} needs: {needed}") from error
+    if scheme in _OF_BUCKETS and not split_url(url)[2].strip("/"):
+        raise LogNotReadable(f"{shown}: it names no bucket; give one, such as {scheme}://bucket/logs")
     try:
         address, options = address_of(url)
         system, root = url_to_fs(address, **options)
     except ImportError as error:
         needed = f"pip install {package}" if package else str(error)
-        raise MissingExtra(f"reading {shown} needs: {needed}") from error
+        raise MissingExtra(f"{purpose} {shown} needs: {needed}") from error
     except Exception as error:
-        raise LogNotReadable(f"{shown}: {clean(describe(error), secrets_of(url))}") from error
+        reason = clean(describe(error), secrets_of(url))
+        if reason.lower().startswith("protocol not known"):
+            reason = f"there is no protocol {scheme}; URLs begin with s3://, gs://, az://, hf://, ssh:// or https://"
+        raise LogNotReadable(f"{shown}: {reason}") from error
     return system, str(root)
 
 

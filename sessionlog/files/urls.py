@@ -20,7 +20,7 @@ def without_password(url: str) -> str:
     scheme, user, rest = split_url(url)
     if scheme in _WEB:
         rest = rest.partition("#")[0].partition("?")[0]
-    return f"{scheme}://{'' if ':' in user or not user else f'{user}@'}{rest}".rstrip("/")
+    return f"{scheme}://{'' if ':' in user or not user else f'{user}@'}{rest.rstrip('/')}"
 
 
 def split_url(url: str) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 
 _LAST, _WHOLE = "change", "changed_whole"
+_MOST_MANIFESTS = 64  # names that are kept for each place
 
 
 def note_changes(connection: sqlite3.Connection, sessions: Iterable[int] | None) -> None:
@@ -53,28 +54,41 @@ def note_exported(connection: sqlite3.Connection, name: str, before: int | None,
     _set(connection, f"exported {name}", " ".join(map(str, numbers)))
 
 
-def exported_manifests(connection: sqlite3.Connection, name: str) -> list[str]:
-    """Return the names of the last manifests that this ledger's exports under a name have written; none if unknown.
-
-    The later one is that of an export which may not have ended.
-    """
-    row = connection.execute("SELECT value FROM meta WHERE name = ?", (f"manifests {name}",)).fetchone()
-    return [] if row is None else str(row[0]).split()
+def exported_manifests(connection: sqlite3.Connection) -> set[str]:
+    """Return the names of the manifests that this ledger's exports have written lately, to any place."""
+    rows = connection.execute("SELECT value FROM meta WHERE name LIKE 'manifests %'")
+    return {name for (names,) in rows for name in str(names).split()}
 
 
 def note_manifests(connection: sqlite3.Connection, name: str, manifests: Iterable[str]) -> None:
-    """Note, before an export writes its manifest, the name of it and of its own one before."""
-    _set(connection, f"manifests {name}", " ".join(manifests))
+    """Note manifests of an export under a name, before it writes its own one."""
+    connection.execute("BEGIN IMMEDIATE")  # two exports of one ledger keep the manifests of each other
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE name = ?", (f"manifests {name}",)).fetchone()
+        known = [] if row is None else str(row[0]).split()
+        known += [one for one in manifests if one not in known]
+        _set(connection, f"manifests {name}", " ".join(known[-_MOST_MANIFESTS:]))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
-def is_shared(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether another ledger has exported under a name with this ledger's machine id."""
-    return _number(connection, f"shared {name}") > 0
+def has_earlier_rows(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether what was exported under a name may have rows that this ledger never had: of one that was lost."""
+    return _number(connection, f"earlier {name}") > 0
 
 
-def note_shared(connection: sqlite3.Connection, name: str) -> None:
-    """Note that another ledger exports under a name with this ledger's machine id."""
-    _set(connection, f"shared {name}", "1")
+def note_earlier_rows(connection: sqlite3.Connection, name: str) -> None:
+    """Note that what was exported under a name may have rows that this ledger never had."""
+    _set(connection, f"earlier {name}", "1")
+
+
+def forget_exports(connection: sqlite3.Connection) -> None:
+    """Forget all exports of this ledger, which becomes another machine. The caller is in a transaction."""
+    connection.execute(
+        "DELETE FROM meta WHERE name LIKE 'exported %' OR name LIKE 'manifests %' OR name LIKE 'earlier %'"
+    )
 
 
 def _number(connection: sqlite3.Connection, name: str) -> int:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from sessionlog import files
 from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.changes import forget_exports
 
-_BYTES = 32
+SECRET_BYTES = 32
 
 
 def machine_secret(book: Book, copy: str, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> bytes:
@@ -31,13 +32,44 @@ def machine_secret(book: Book, copy: str, random_bytes: Callable[[int], bytes] =
         OSError: The copy cannot be read or written.
     """
     if (known := book.meta("machine")) is None:
-        secret = _read(copy) or random_bytes(_BYTES)
+        secret = _read(copy) or random_bytes(SECRET_BYTES)
         book.connection.execute("INSERT OR IGNORE INTO meta VALUES ('machine', ?)", (secret.hex(),))
         known = book.meta("machine") or ""
     secret = bytes.fromhex(known)
     if _read(copy) != secret:
         _write(copy, secret)
     return secret
+
+
+def replace_secret(
+    book: Book, copy: str, secret: bytes, random_bytes: Callable[[int], bytes] = secrets.token_bytes
+) -> bytes:
+    """Replace the secret of a ledger, so that it is another machine from now on; return the new one.
+
+    Of two processes that do so at once, both get one.
+
+    Args:
+        book: The ledger.
+        copy: As in `machine_secret`.
+        secret: The one that is to be replaced.
+        random_bytes: The source of a new secret.
+
+    Raises:
+        sqlite3.OperationalError: The ledger is locked for longer than a writer waits.
+        OSError: The copy cannot be read or written.
+    """
+    book.connection.execute("BEGIN IMMEDIATE")
+    try:
+        if book.meta("machine") == secret.hex():
+            book.connection.execute(
+                "UPDATE meta SET value = ? WHERE name = 'machine'", (random_bytes(SECRET_BYTES).hex(),)
+            )
+            forget_exports(book.connection)
+        book.connection.execute("COMMIT")
+    except BaseException:
+        book.connection.execute("ROLLBACK")
+        raise
+    return machine_secret(book, copy)
 
 
 def secret_without_ledger(path: str, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> bytes:
@@ -48,7 +80,7 @@ def secret_without_ledger(path: str, random_bytes: Callable[[int], bytes] = secr
     """
     known = _read(path)
     if known is None:
-        _write(path, random_bytes(_BYTES))
+        _write(path, random_bytes(SECRET_BYTES))
         known = _read(path) or b""
     return known
 
@@ -71,7 +103,7 @@ def _read(path: str) -> bytes | None:
         secret = bytes.fromhex(text.decode())
     except ValueError:
         return None
-    return secret if len(secret) == _BYTES else None
+    return secret if len(secret) == SECRET_BYTES else None
 
 
 def _write(path: str, secret: bytes) -> None:

@@ -155,3 +155,20 @@ def test_nothing_of_the_engine_is_left_on_the_screen(process, logs, tmp_path):
     ran = process("export", tmp_path / "team", "--parquet", SESSIONLOG_DIR=str(logs))
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("wrote 3 responses")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("export s3:// --parquet", "s3://: it names no bucket; give one, such as s3://bucket/logs"),
+        ("export foo://bar --parquet", "foo://bar: there is no protocol foo; URLs begin with s3://, gs://"),
+        ("usage s3://", "s3://: it names no bucket; give one, such as s3://bucket/logs"),
+        ("usage gs:///", "gs://: it names no bucket; give one, such as gs://bucket/logs"),
+        ("usage foo://bar", "foo://bar: there is no protocol foo; URLs begin with s3://, gs://"),
+    ],
+)  # fmt: skip
+def test_a_wrong_url_is_named_with_what_to_do(cli, words, message):
+    """As it was given."""
+    pytest.importorskip("fsspec")
+    ran = cli(*words.split())
+    assert (ran.code, ran.err.startswith(f"sessionlog: {message}")) == (3, True)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -240,6 +241,36 @@ def test_events_are_asked_in_every_form(cli, ours):
     assert first == {"session": rows[0]["session"], "answers": "1", "f": "false"}
     assert cli("sql", "--events", sql).out.splitlines()[0].split() == ["session", "answers", "f"]
     assert cli("sql", "--events", sql, ours / f"{rows[0]['session']}.jsonl", "--json").json["rows"] == rows[:1]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM events, range(100000) a, range(100000) b, range(1000) c WHERE a.range + b.range + c.range = 7",
+        "SELECT levenshtein(repeat('ab', 200000), repeat('ba', 200000)), count(*) FROM events",
+    ],
+)
+def test_ctrl_c_ends_a_query_of_events(ours, tmp_path, sql):
+    """At once, also in a call of a function that DuckDB cannot interrupt; nothing is left of the temporary database."""
+    env = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "sessionlog", "sql", "--events", sql]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with running:
+        until = time.monotonic() + 30
+        while not list((tmp_path / "temporary").rglob("events.duckdb")) and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        shown = running.communicate(timeout=30)
+    assert (running.returncode, shown) == (130, (b"", b""))
+    assert time.monotonic() - began < 5
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_events_without_a_query_show_the_relations(cli, home):

@@ -101,6 +101,7 @@ def use(monkeypatch, cores=2):
         yield session
 
     monkeypatch.setattr(spark, "open_session", opened)
+    monkeypatch.setattr("sessionlog.engine.spark_session.import_session", lambda: object)
     monkeypatch.setattr(spark, "parallelism", lambda session: cores)
     monkeypatch.setattr(spark, "progress_of_tasks", lambda *given: opened(None, None))
     monkeypatch.setattr(sessionlog.engine, "spark_frames", FRAMES, raising=False)

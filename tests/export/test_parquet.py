@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
 from sessionlog.errors import InvalidQuery, MissingExtra, NotExported  # noqa: E402 - after the skip
-from sessionlog.export import parquet, parquet_run  # noqa: E402 - as above
+from sessionlog.export import parquet_run  # noqa: E402 - as above
 from sessionlog.export.destination import LocalFolder, RemoteFolder  # noqa: E402 - as above
+from sessionlog.export.manifests import Manifests  # noqa: E402 - as above
+from sessionlog.export.revisions import Revisions  # noqa: E402 - as above
 from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
 from sessionlog.ledger.parquet_schema import TABLES  # noqa: E402 - as above
 from sessionlog.ledger.store import open_ledger  # noqa: E402 - as above
@@ -251,7 +253,7 @@ def test_an_export_that_was_killed_is_not_read(machine, monkeypatch):
     """Files without a manifest count for no reader; the next export writes the same files, and a manifest."""
     add_log(machine)
     with monkeypatch.context() as patch:
-        patch.setattr(parquet.Manifests, "write", lambda *_: _killed())
+        patch.setattr(Manifests, "write", lambda *_: _killed())
         with pytest.raises(_KilledError):
             machine.export()
     half = sorted(Path(machine.team).rglob("*.parquet"))
@@ -265,7 +267,7 @@ def test_an_export_that_was_killed_after_its_manifest_is_whole(machine, monkeypa
     """The destination is the truth: what it has is not written again."""
     add_log(machine)
     with monkeypatch.context() as patch:
-        patch.setattr(parquet.Revisions, "commit", lambda *_: _killed())
+        patch.setattr(Revisions, "commit", lambda *_: _killed())
         with pytest.raises(_KilledError):
             machine.export()
     assert machine.export().files == 0
@@ -302,7 +304,7 @@ def test_two_exports_do_not_run_at_once(machine):
     add_log(machine)
     machine.export()
     [state] = Path(machine.env["XDG_STATE_HOME"]).glob("sessionlog/export/*.sqlite")
-    with parquet.Revisions(str(state)), pytest.raises(NotExported, match="another export to the same place is running"):
+    with Revisions(str(state)), pytest.raises(NotExported, match="another export to the same place is running"):
         machine.export()
 
 
@@ -501,7 +503,7 @@ def test_a_url_that_cannot_be_used_is_named(monkeypatch):
     with pytest.raises(NotExported, match="nosuch"):
         RemoteFolder("nosuch://x/y")
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(MissingExtra, match="s3://bucket/x: "):
+    with pytest.raises(MissingExtra, match="export to s3://bucket/x needs: pip install s3fs"):
         RemoteFolder("s3://me:word@bucket/x")
     place = RemoteFolder("memory://me:word@there/x")
     monkeypatch.setattr(fsspec.filesystem("memory"), "ls", lambda *_, **__: 1 / 0)

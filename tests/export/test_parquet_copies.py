@@ -1,4 +1,4 @@
-"""Two ledgers that export as one machine, as a copied home does: nothing of either is deleted or counted twice."""
+"""A copied ledger: it becomes a machine of its own, and nothing of either is deleted or counted twice."""
 
 import shutil
 from pathlib import Path
@@ -53,19 +53,27 @@ def forget_log(machine, path):
     book.close()
 
 
-@pytest.mark.parametrize("ways", [{}, {"compact": True}, {"loses_state": True}, {"compact": True, "loses_state": True}])
-def test_exports_in_turn_keep_the_rows_of_both(machine, copy, ways):
-    """Also when one merges the files of both, or has lost its state; each export after the other one is noted."""
-    compact = ways.get("compact", False)
-    expected = {"old": 1}
+@pytest.mark.parametrize(
+    "ways",
+    [{}, {"compact"}, {"loses_state"}, {"compact", "loses_state"}, {"shares_state"}, {"shares_state", "compact"}],
+)
+def test_a_copy_becomes_a_machine_of_its_own(machine, copy, ways):
+    """Once, with a sentence, whoever exports second; the rows of both stay, also where they are merged or share state."""
+    if "shares_state" in ways:
+        copy.env["XDG_STATE_HOME"] = machine.env["XDG_STATE_HOME"]
+    expected, ids, noted = {"old": 1}, {"a": [], "b": []}, []
     for number in range(3):
         for name, one, other in (("a", machine, copy), ("b", copy, machine)):
             add_log(switch_to(one, other), f"{name}{number}")
             expected[f"{name}{number}"] = 1
-            done = (lost_state(one) if ways.get("loses_state") else one).export(compact=compact)
+            done = (lost_state(one) if "loses_state" in ways else one).export(compact="compact" in ways)
             assert done.deleted == 0
-            assert any("was of another ledger" in note for note in done.notes) == bool(number or name == "b")
+            ids[name].append(done.machine_id)
+            noted += [name for note in done.notes if "is now a new machine" in note]
             assert sessions_of(machine) == expected
+    assert noted == ["b"]
+    assert [len(set(of)) for of in ids.values()] == [1, 1]
+    assert ids["a"] != ids["b"]
 
 
 def test_each_deletes_only_its_own(machine, copy):
@@ -83,14 +91,61 @@ def test_each_deletes_only_its_own(machine, copy):
     assert sessions_of(machine) == {"old": 1, "b": 1}
 
 
-def test_what_one_copy_has_deleted_comes_back_with_the_other(machine, copy):
-    """A session of both that one of them forgets is there again after the next export of the other one."""
+def test_what_one_copy_has_deleted_is_still_the_other_s(machine, copy):
+    """A session of both that one of them forgets is there from the next export of the other one on."""
     forget_log(machine, Path(machine.env["SESSIONLOG_DIR"]) / "old.jsonl")
     assert machine.export().deleted > 0
     switch_to(copy, machine).export()
     assert sessions_of(machine) == {"old": 1}
     assert switch_to(machine, copy).export().deleted == 0
     assert sessions_of(machine) == {"old": 1}
+
+
+def test_a_copy_is_noticed_in_a_place_that_is_new_to_both(machine, copy, tmp_path):
+    """The second one to export there becomes a machine of its own, everywhere."""
+    for one in (machine, copy):
+        one.team = str(tmp_path / "another")
+    add_log(switch_to(machine, copy), "a")
+    first = machine.export()
+    done = switch_to(copy, machine).export()
+    assert done.machine_id != first.machine_id
+    assert sessions_of(machine) == {"old": 1, "a": 1}
+    copy.team = str(tmp_path / "team")
+    assert copy.export().machine_id == done.machine_id
+
+
+def test_a_dry_run_of_a_copy_changes_nothing(machine, copy):
+    """It says what would be."""
+    switch_to(machine, copy)
+    add_log(machine, "a")
+    before = machine.export().machine_id
+    switch_to(copy, machine)
+    states = set(Path(copy.env["XDG_STATE_HOME"]).rglob("*.sqlite"))
+    done = copy.export(dry_run=True)
+    assert (done.usage, [note for note in done.notes if "would become a new machine" in note]) == (1, list(done.notes))
+    assert set(Path(copy.env["XDG_STATE_HOME"]).rglob("*.sqlite")) == states
+    assert before not in (done.machine_id, copy.export().machine_id)
+
+
+def test_a_place_that_was_moved_is_the_same(machine, tmp_path):
+    """Its manifests are this ledger's, whatever the place is called."""
+    before = machine.export().machine_id
+    (tmp_path / "team").rename(tmp_path / "moved")
+    machine.team = str(tmp_path / "moved")
+    add_log(machine, "a")
+    done = machine.export()
+    assert (done.machine_id, done.notes, done.deleted) == (before, (), 0)
+    assert sessions_of(machine) == {"old": 1, "a": 1}
+
+
+def test_two_folders_of_state_are_one_machine(machine, tmp_path):
+    """Of one ledger, whoever exports first."""
+    second = Machine(machine.folder, machine.home, machine.team)
+    second.env = {**machine.env, "XDG_STATE_HOME": f"{tmp_path}/second"}
+    for number, one in enumerate((second, machine, second, machine)):
+        add_log(machine, f"a{number}")
+        done = one.export()
+        assert (done.notes, done.deleted, len(sessions_of(machine))) == ((), 0, number + 2)
 
 
 def test_a_machine_alone_is_no_copy(machine):
