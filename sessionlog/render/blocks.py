@@ -37,13 +37,13 @@ def _cost(block: Block) -> Cell:
 
 
 _LIMIT_COLUMNS = (
-    Column(title="LIMIT", name="limit", right=False, least=18),
-    Column(title="", name="limit bar", rank=3, right=False),
-    Column(title="USED", name="used"),
-    Column(title="WINDOW", name="limit window", rank=2),
-    Column(title="RESETS", name="resets", right=False),
-    Column(title="AGE", name="limit age", rank=1),
-    Column(title="PLAN", name="limit plan", rank=4, right=False, least=6),
+    Column("LIMIT", right=False, least=18),
+    Column("", "limit bar", rank=3, right=False),
+    Column("USED"),
+    Column("WINDOW", "limit window", rank=2),
+    Column("RESETS", right=False),
+    Column("AGE", "limit age", rank=1),
+    Column("PLAN", "limit plan", rank=4, right=False, least=6),
 )
 
 
@@ -65,9 +65,9 @@ def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Ite
         yield Line()
         sums = [column for column in table_columns(report) if column.name not in _TIMES]
         columns = (
-            Column(title="BLOCK", name="block", right=False),
-            Column(title="", name="active", rank=1),
-            Column(title="LAST", name="last", rank=7),
+            Column("BLOCK", right=False),
+            Column("", "active", rank=1),
+            Column("LAST", rank=7),
             *map(heading, sums),
         )
         rows = [[*_times(block, tz, now), *(cell(column, block, view) for column in sums)] for block in report.rows]
@@ -127,21 +127,21 @@ def _limit(one: RateLimit, tz: str, now: datetime) -> list[Cell]:
     faded = "secondary" if one.has_reset else ""
     style = faded if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
     return [
-        Cell(text=one_line(f"{one.source} {one.limit.name}", _NAME), style=faded),
-        Cell(text=bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
-        Cell(text=percent(None if used is None else used / 100), style=style),
-        Cell(text=duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
-        Cell(text=f"window over since {resets}" if one.has_reset else resets, style=faded),
-        Cell(text=duration(one.age_ms), style="secondary"),
-        Cell(text=one_line(one.limit.plan, _NAME), style="secondary"),
+        Cell(one_line(f"{one.source} {one.limit.name}", _NAME), style=faded),
+        Cell(bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
+        Cell(percent(None if used is None else used / 100), style=style),
+        Cell(duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
+        Cell(f"window over since {resets}" if one.has_reset else resets, style=faded),
+        Cell(duration(one.age_ms), style="secondary"),
+        Cell(one_line(one.limit.plan, _NAME), style="secondary"),
     ]
 
 
 def _times(block: Block, tz: str, now: datetime) -> list[Cell]:
     return [
-        Cell(text=_span(block, tz, now)),
-        Cell(text="●" if block.is_active else "", style="unfinished"),
-        Cell(text=clock(block.last_ns, resolve_zone(tz)), style="secondary"),
+        Cell(_span(block, tz, now)),
+        Cell("●" if block.is_active else "", style="unfinished"),
+        Cell(clock(block.last_ns, resolve_zone(tz)), style="secondary"),
     ]
 
 

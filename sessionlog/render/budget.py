@@ -30,19 +30,19 @@ _SHORT, _ROOMY = 8, 110
 
 
 _COLUMNS = (
-    Column(title="BUDGET", name="budget", right=False, least=8),
-    Column(title="PER", name="time", rank=1, right=False),
-    Column(title="", name="bar", right=False),
-    Column(title="USED", name="used"),
-    Column(title="OF", name="limit"),
-    Column(title="LEFT", name="left"),
-    Column(title="%", name="percent"),
-    Column(title="", name="level", right=False),
-    Column(title="RESERVED", name="reserved", rank=5),
-    Column(title="AN HOUR", name="burn rate", rank=4),
-    Column(title="RUNS OUT", name="runs out", rank=2, right=False),
-    Column(title="RESETS", name="resets", rank=3, right=False),
-    Column(title="OF WHAT", name="scope", rank=6, right=False, least=12),
+    Column("BUDGET", right=False, least=8),
+    Column("PER", "time", rank=1, right=False),
+    Column("", "bar", right=False),
+    Column("USED"),
+    Column("OF", "limit"),
+    Column("LEFT"),
+    Column("%", "percent"),
+    Column("", "level", right=False),
+    Column("RESERVED", rank=5),
+    Column("AN HOUR", "burn rate", rank=4),
+    Column("RUNS OUT", rank=2, right=False),
+    Column("RESETS", rank=3, right=False),
+    Column("OF WHAT", "scope", rank=6, right=False, least=12),
 )
 
 
@@ -73,19 +73,19 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
     doubtful = "unfinished" if one.caveats else ""
     filled = None if state.is_unknown else min(1.0, state.percent / 100)
     return [
-        Cell(text=one_line(state.name, NAME)),
-        Cell(text=state.rule.span, style="secondary"),
-        Cell(text=bar(filled, BAR_CELLS if width >= _ROOMY else _SHORT), style=style or doubtful),
-        Cell(text=used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
-        Cell(text=_limit(state)),
-        Cell(text=_left(one), style=doubtful or ("estimated" if state.estimated else "")),
-        Cell(text=percent_words(state), style=style or doubtful),
-        Cell(text=level_words(state, doubtful=bool(one.caveats)), style=style or doubtful),
-        Cell(text=_amount(state.rule, state.reserved) if state.reserved else ""),
-        Cell(text=_amount(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
-        Cell(text=_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
-        Cell(text=_when(state.resets_ns, tz, now), style="secondary"),
-        Cell(text=one_line(_scope(one), _SCOPE), style="secondary"),
+        Cell(one_line(state.name, NAME)),
+        Cell(state.rule.span, style="secondary"),
+        Cell(bar(filled, BAR_CELLS if width >= _ROOMY else _SHORT), style=style or doubtful),
+        Cell(used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
+        Cell(_limit(state)),
+        Cell(_left(one), style=doubtful or ("estimated" if state.estimated else "")),
+        Cell(percent_words(state), style=style or doubtful),
+        Cell(level_words(state, doubtful=bool(one.caveats)), style=style or doubtful),
+        Cell(_amount(state.rule, state.reserved) if state.reserved else ""),
+        Cell(_amount(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
+        Cell(_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
+        Cell(_when(state.resets_ns, tz, now), style="secondary"),
+        Cell(one_line(_scope(one), _SCOPE), style="secondary"),
     ]
 
 

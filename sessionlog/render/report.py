@@ -78,13 +78,12 @@ def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iter
     yield Line()
     columns = table_columns(report)
     keys = [
-        Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=report.least_key)
-        for key in report.group_by
+        Column(one_line(key.upper(), _KEY_WIDTH), key, right=False, least=report.least_key) for key in report.group_by
     ]
     rows = [[*_keys(report, row, view), *(cell(column, row, view) for column in columns)] for row in report.rows]
     total = None
     if report.total_row:
-        total = [Cell(text=text) for text in _total_keys(report, "total")]
+        total = [Cell(text) for text in _total_keys(report, "total")]
         total += [cell(column, report.totals, view) for column in columns]
     table = fit_table([*keys, *map(heading, columns)], rows, width=view.width, total=total, wide=view.wide)
     yield from table.lines
@@ -107,7 +106,7 @@ def render_markdown(report: Report, view: View) -> str:
     columns = [column for column in table_columns(report) if column.rank <= _MARKDOWN_RANK]
     if report.rows:
         columns = [c for c in columns if not (c.rank and is_empty(cell(c, row, view).text for row in report.rows))]
-    keys = [Column(title=markdown_cell(key), name=key, right=False) for key in report.group_by]
+    keys = [Column(markdown_cell(key), key, right=False) for key in report.group_by]
     named = [(list(map(markdown_cell, _key_values(report, row))), row) for row in report.rows]
     named += [(_total_keys(report, "**total**"), report.totals)] if report.total_row else []
     rows = [[*names, *(_markdown(column, row, view) for column in columns)] for names, row in named]
@@ -163,10 +162,8 @@ def key_text(key: str, value: str, view: View) -> str:
 
 def heading(column: data.Column) -> Column:
     """Return the table column of a report's column."""
-    return Column(
-        title=column.title or "", name=column.label, rank=column.rank, right=column.unit not in _TEXTS,
-        least=column.least,
-    )  # fmt: skip
+    right = column.unit not in _TEXTS
+    return Column(column.title or "", column.label, rank=column.rank, right=right, least=column.least)
 
 
 def cell(column: data.Column, row: Any, view: View) -> Cell:
@@ -178,9 +175,9 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
     if column.name == "project" and value:
         value = home_path(value, view.home)
     if column.unit == "amount" and value is not None:
-        return Cell(text=cost_text(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
+        return Cell(cost_text(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
     text = UNKNOWN if value is None else _FORMATTERS[column.unit](value, view)
-    return Cell(text=text, style=column.style(value))
+    return Cell(text, style=column.style(value))
 
 
 def _share(value: float, view: View) -> str:
@@ -215,8 +212,7 @@ _FORMATTERS: Mapping[str, Callable[[Any, View], str]] = {
 
 def _keys(report: Report, row: Any, view: View) -> list[Cell]:
     return [
-        Cell(text=key_text(key, value, view))
-        for key, value in zip(report.group_by, _key_values(report, row), strict=True)
+        Cell(key_text(key, value, view)) for key, value in zip(report.group_by, _key_values(report, row), strict=True)
     ]
 
 
@@ -247,7 +243,7 @@ def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:
     An unknown part never hides the known amount.
     """
     more = "+" if partial and amount is not None else ""
-    return Cell(text=cost_text(amount, estimated=estimated) + more, style="estimated" if estimated else "")
+    return Cell(cost_text(amount, estimated=estimated) + more, style="estimated" if estimated else "")
 
 
 def first_model(models: Sequence[str]) -> str:

@@ -140,13 +140,13 @@ def _row(
     start = clock(session.start_ns, resolve_zone(view.tz)) if session.start_ns is not None else UNKNOWN
     prompt = one_line(session.prompt, 200 if view.wide else 80)
     own = {
-        "start": Cell(text=_branch(branch, generations) + start, style="secondary"),
-        "status": Cell(text=mark, style=style),
-        "models": Cell(text=first_model(session.models if view.wide else list(map(short_model, session.models)))),
-        "project": Cell(text=_project(session.project, view), style="secondary"),
-        "prompt": Cell(text=f"“{prompt}”" if prompt else ""),
-        "error": Cell(text=one_line(reason(session), 60), style="failed" if style == "failed" else "unfinished"),
-        "session": Cell(text=one_line(ids.get(session.session, session.session), 60), style="secondary"),
+        "start": Cell(_branch(branch, generations) + start, style="secondary"),
+        "status": Cell(mark, style=style),
+        "models": Cell(first_model(session.models if view.wide else list(map(short_model, session.models)))),
+        "project": Cell(_project(session.project, view), style="secondary"),
+        "prompt": Cell(f"“{prompt}”" if prompt else ""),
+        "error": Cell(one_line(reason(session), 60), style="failed" if style == "failed" else "unfinished"),
+        "session": Cell(one_line(ids.get(session.session, session.session), 60), style="secondary"),
     }
     return [own.get(column.name) or cell(column, session, view) for column in columns]
 

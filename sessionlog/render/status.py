@@ -35,38 +35,38 @@ _WORDS = {"unfinished": "warn", "failed": "exceeded"}
 """A style's meaning in words, since colours may not be visible."""
 
 _USED = (
-    Column(title="USED", name="part", right=False),
-    Column(title="TURNS", name="turns", rank=8),
-    Column(title="REQUESTS", name="requests", rank=7),
-    Column(title="INPUT", name="input", rank=4),
-    Column(title="CACHED", name="cached", rank=3),
-    Column(title="WRITTEN", name="cache writes", rank=6),
-    Column(title="OUTPUT", name="output", rank=5),
-    Column(title="TOKENS", name="tokens"),
-    Column(title="COST", name="cost"),
+    Column("USED", "part", right=False),
+    Column("TURNS", rank=8),
+    Column("REQUESTS", rank=7),
+    Column("INPUT", rank=4),
+    Column("CACHED", rank=3),
+    Column("WRITTEN", "cache writes", rank=6),
+    Column("OUTPUT", rank=5),
+    Column("TOKENS"),
+    Column("COST"),
 )
 _BUDGETS = (
-    Column(title="BUDGET", name="budget", right=False, least=8),
-    Column(title="", name="bar", rank=3, right=False),
-    Column(title="USED", name="used"),
-    Column(title="OF", name="limit"),
-    Column(title="LEFT", name="left"),
-    Column(title="%", name="percent"),
-    Column(title="", name="level", rank=1, right=False),
-    Column(title="RESETS", name="resets", rank=2, right=False),
-    Column(title="WINDOW", name="window", rank=4),
-    Column(title="SOURCE", name="source", rank=5, right=False),
+    Column("BUDGET", right=False, least=8),
+    Column("", "bar", rank=3, right=False),
+    Column("USED"),
+    Column("OF", "limit"),
+    Column("LEFT"),
+    Column("%", "percent"),
+    Column("", "level", rank=1, right=False),
+    Column("RESETS", rank=2, right=False),
+    Column("WINDOW", rank=4),
+    Column("SOURCE", rank=5, right=False),
 )
 _TYPICAL = (
-    Column(title="TYPICAL SESSION", name="task", right=False, least=15),
-    Column(title="FINISHED", name="sessions", rank=2),
-    Column(title="REQUESTS", name="requests", rank=3),
-    Column(title="TOKENS", name="tokens"),
-    Column(title="COST", name="cost"),
+    Column("TYPICAL SESSION", "task", right=False, least=15),
+    Column("FINISHED", "sessions", rank=2),
+    Column("REQUESTS", rank=3),
+    Column("TOKENS"),
+    Column("COST"),
 )
 _FITS = (
-    Column(title="STILL FIT", name="fits"),
-    Column(title="LIMITED BY", name="limited by", right=False, least=10),
+    Column("STILL FIT", "fits"),
+    Column("LIMITED BY", right=False, least=10),
 )
 
 
@@ -147,10 +147,10 @@ def _row(title: str, used: Mapping[str, Any]) -> list[Cell]:
     names = ("requests", "input", "cacheRead", "cacheWrite", "output", "totalTokens")
     cost, style = (UNKNOWN, "secondary") if used["cost"] is None else money(used)
     return [
-        Cell(text=title),
-        Cell(text="" if "turns" not in used else UNKNOWN if turns is None else human_count(turns)),
-        *(Cell(text=human_count(used[name])) for name in names),
-        Cell(text=cost, style=style),
+        Cell(title),
+        Cell("" if "turns" not in used else UNKNOWN if turns is None else human_count(turns)),
+        *(Cell(human_count(used[name])) for name in names),
+        Cell(cost, style=style),
     ]
 
 
@@ -174,19 +174,19 @@ def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime, width: 
     is_percent = entry["unit"] == "percent"
     estimate = "~" if entry.get("estimated") else ""
     return [
-        Cell(text=budget_name(name, entry)),
-        Cell(text=drawn.rstrip(), style=style),
+        Cell(budget_name(name, entry)),
+        Cell(drawn.rstrip(), style=style),
         Cell(
-            text="" if is_percent else f"{estimate}{amount_of(entry, 'used', with_unit=True)}{at_least(entry)}",
+            "" if is_percent else f"{estimate}{amount_of(entry, 'used', with_unit=True)}{at_least(entry)}",
             style="unfinished" if entry.get("unknown") else "estimated" if estimate else "",
         ),
-        Cell(text="" if is_percent else amount_of(entry, "limit")),
-        Cell(text=amount_of(entry, "left"), style=style),
-        Cell(text=UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
-        Cell(text=_WORDS.get(style, ""), style=style),
-        Cell(text=resets, style="secondary"),
-        Cell(text=duration(None if seconds is None else seconds * 1000), style="secondary"),
-        Cell(text=one_line(str(entry["source"]), _NAME), style="secondary"),
+        Cell("" if is_percent else amount_of(entry, "limit")),
+        Cell(amount_of(entry, "left"), style=style),
+        Cell(UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
+        Cell(_WORDS.get(style, ""), style=style),
+        Cell(resets, style="secondary"),
+        Cell(duration(None if seconds is None else seconds * 1000), style="secondary"),
+        Cell(one_line(str(entry["source"]), _NAME), style="secondary"),
     ]
 
 
@@ -195,13 +195,13 @@ def _task(task: Mapping[str, Any]) -> list[Cell]:
     name = "without a task" if task["task"] is None else one_line(task["task"], _NAME)
     estimated = task["costSource"] in {"estimated", "mixed"}
     return [
-        Cell(text=f"▸ {name} (this one's)" if task.get("ofThisTask") else name),
-        Cell(text=human_count(task["sessions"])),
-        Cell(text=human_count(round(task["requests"]))),
-        Cell(text=human_count(round(task["totalTokens"]))),
-        Cell(text=cost_text(task["cost"], estimated=estimated), style="estimated" if estimated else ""),
-        Cell(text=UNKNOWN if fits is None else human_count(fits), style="unfinished" if fits == 0 else ""),
-        Cell(text="" if task["limitedBy"] is None else one_line(task["limitedBy"], _NAME), style="secondary"),
+        Cell(f"▸ {name} (this one's)" if task.get("ofThisTask") else name),
+        Cell(human_count(task["sessions"])),
+        Cell(human_count(round(task["requests"]))),
+        Cell(human_count(round(task["totalTokens"]))),
+        Cell(cost_text(task["cost"], estimated=estimated), style="estimated" if estimated else ""),
+        Cell(UNKNOWN if fits is None else human_count(fits), style="unfinished" if fits == 0 else ""),
+        Cell("" if task["limitedBy"] is None else one_line(task["limitedBy"], _NAME), style="secondary"),
     ]
 
 
