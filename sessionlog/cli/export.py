@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
 from sessionlog.export.events import ExportedEvents, export_events
@@ -126,12 +125,8 @@ def _to_parquet(
     events = None
     if texts is not None:
         with r.scan_progress("reading events") as progress:
-            selection = EventSelection(
-                paths=context.paths, env=context.env, window=r.event_window(arguments.since, arguments.until, context),
-                ledger=context.ledger, sources=arguments.filters.get("source", ()),
-                projects=arguments.filters.get("project", ()), prices=r.price_book(context.settings),
-                jobs=context.jobs, progress=progress,
-            )  # fmt: skip
+            chosen = (arguments.filters.get(name, ()) for name in ("source", "project"))
+            selection = r.event_selection(context, arguments.since, arguments.until, *chosen, progress=progress)
             events = export_events(destination, selection, done.machine_id, has_texts=texts, dry_run=dry_run)
     _show(done, partial(render_parquet, done), arguments, context, as_json=as_json, events=events)
 

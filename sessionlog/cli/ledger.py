@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.cli import reporting as r
@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from sessionlog.ledger.book import Book
     from sessionlog.render.line import Line
     from sessionlog.render.report import View
 
@@ -44,6 +45,15 @@ def ledger_context(ledger: str | None, *, tz: str | None = None, now: str | None
     """Return the context of a command on the ledger, and the ledger's path."""
     context = r.report_context(None, tz=tz, now=now, ledger=ledger)
     return context, str(context.ledger)
+
+
+@contextmanager
+def opened_ledger(context: r.ReportContext, path: str) -> Iterator[Book]:
+    """Yield the ledger, opened for writing; an unusable one ends the command."""
+    from sessionlog.ledger.store import open_ledger
+
+    with usable(path), closing(open_ledger(path, r.price_book(context.settings))) as book:
+        yield book
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.price_report import PriceReport
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_text
-from sessionlog.events.times import parse_time
 from sessionlog.pricing.book import PriceBook, PriceInfo
 from sessionlog.render.pricing import render_no_price, render_price
 
@@ -33,9 +32,7 @@ def pricing(
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     context = r.report_context(None, no_ledger=True)
-    at_ns = parse_time(at)
-    if at is not None and at_ns is None:
-        fail(f"--at {at!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
+    at_ns = r.parse_moment("--at", at)
     if model is None and not listing:
         fail("name a MODEL, or list all with --list")
     book = r.price_book(context.settings, prices)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.question import Options
     from sessionlog.analytics.report import Report
-    from sessionlog.analytics.window import UsageWindow
+    from sessionlog.analytics.sql.event_logs import EventSelection
     from sessionlog.archive.entry import Entry
     from sessionlog.engine.spark import Spark
     from sessionlog.ledger.sync import Progress
@@ -216,23 +216,44 @@ def _check_log(path: str, *, any_file: bool) -> None:
 
 def present(text: str | None) -> datetime:
     """Return the time of `--now`, or the present if it is not given; an invalid time ends the command."""
-    if text is None:
+    time_ns = parse_moment("--now", text)
+    if time_ns is None:
         return datetime.now(UTC)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+
+
+def parse_moment(option: str, text: str | None) -> int | None:
+    """Return the time of an option in nanoseconds, None if it is not given; an invalid time ends the command."""
+    if text is None:
+        return None
     from sessionlog.events.times import parse_time
 
     time_ns = parse_time(text)
     if time_ns is None:
-        fail(f"--now {text!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+        fail(f"{option} {text!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
+    return time_ns
 
 
-def event_window(since: str | None, until: str | None, context: ReportContext) -> UsageWindow | None:
-    """Return the window of `--since` and `--until` for events; None if neither is given."""
-    if since is None and until is None:
-        return None
+def event_selection(
+    context: ReportContext,
+    since: str | None,
+    until: str | None,
+    sources: Sequence[str],
+    projects: Sequence[str],
+    sessions: Sequence[str] = (),
+    *,
+    progress: Progress | None,
+) -> EventSelection:
+    """Return the selection of events of a report's logs."""
+    from sessionlog.analytics.sql.event_logs import EventSelection
     from sessionlog.analytics.window_grammar import parse_usage_window
 
-    return parse_usage_window(since, until=until, now=context.now, tz=context.zone)
+    is_timed = since is not None or until is not None
+    return EventSelection(
+        paths=context.paths, env=context.env, ledger=context.ledger, sources=sources, projects=projects,
+        window=parse_usage_window(since, until=until, now=context.now, tz=context.zone) if is_timed else None,
+        sessions=sessions, prices=price_book(context.settings), jobs=context.jobs, progress=progress,
+    )  # fmt: skip
 
 
 def own_prices(settings: Settings, path: str | None) -> PriceBook | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from typing import NoReturn
 
 from sessionlog.analytics.sql.question import LedgerQuery, limit_memory
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import reporting as r
+from sessionlog.cli.ledger import opened_ledger
 from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
 from sessionlog.cli.sql_output import print_answer, show_schema
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
 from sessionlog.render.sql import column_lines
 
 _TABLES = "The tables themselves are main.responses, main.sessions, main.calls and others: see sqlite_schema."
@@ -98,17 +97,8 @@ def _query_ledger(
 
 def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
     """Read what is new in the logs into the ledger, and print its notes."""
-    try:
-        book = open_ledger(path, r.price_book(context.settings))
-        try:
-            with r.scan_progress() as progress:
-                refresh(book, context.env, scanner=scanner(), progress=progress)
-        finally:
-            book.close()
-    except LedgerUnusable as error:
-        fail(str(error), UNREADABLE)
-    except sqlite3.DatabaseError as error:
-        fail(f"{path}: {error}; `sessionlog ledger verify` shows more", UNREADABLE)
+    with opened_ledger(context, path) as book, r.scan_progress() as progress:
+        refresh(book, context.env, scanner=scanner(), progress=progress)
     for sentence in book.notes:
         note(sentence)
 

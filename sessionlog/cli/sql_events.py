@@ -44,11 +44,9 @@ def sql_events(
     question, *paths = words
     context = r.report_context(paths, tz=narrowed["tz"], now=now, ledger=ledger, jobs=narrowed["jobs"])
     with r.scan_progress("reading events") as progress:
-        selection = EventSelection(
-            paths=context.paths, env=context.env, window=r.event_window(narrowed["since"], narrowed["until"], context),
-            ledger=context.ledger, sources=r.split_list(narrowed["source"]), projects=narrowed["project"] or (),
-            sessions=r.split_list(narrowed["session"]), prices=r.price_book(context.settings), jobs=context.jobs,
-            progress=progress,
+        selection = r.event_selection(
+            context, narrowed["since"], narrowed["until"], r.split_list(narrowed["source"]), narrowed["project"] or (),
+            r.split_list(narrowed["session"]), progress=progress,
         )  # fmt: skip
         _answer(question, selection, form, context, seconds, wide=wide)
 
