@@ -26,7 +26,7 @@ from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, f
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.engine.place import is_place
-from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, problems_dict
+from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, log_problem, problems_dict
 from sessionlog.events.envelope import Event
 from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.reader.stream import read_events
@@ -288,8 +288,7 @@ def _read(path: str) -> Iterator[Event | Problem]:
     try:
         yield from read_events(path)
     except (LogNotReadable, MissingExtra) as error:
-        detail = str(error).removeprefix(f"{path}: ")
-        yield Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail)
+        yield log_problem(path, error)
 
 
 def _ratio(part: int, whole: int) -> float | None:
