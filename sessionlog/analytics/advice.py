@@ -29,7 +29,6 @@ from sessionlog.context.findings import Finding, SessionFindings, find_in_sessio
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
 from sessionlog.fast_dataclasses import dataclass, field, replace
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log
@@ -306,9 +305,8 @@ def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Sess
 
 def _sessions(book: ReadBook, selection: Selection) -> Sequence[tuple[Any, ...]]:
     selection.prepare(book)
-    where, parameters = selection.where(listed_only=True, timed=False)
-    parts, bounds = selection.parts()
-    return book.query(_SESSIONS.format(tables=OF_PARTS.format(parts), where=where), parameters | bounds)
+    tables, where, parameters = selection.sums(listed_only=True)
+    return book.query(_SESSIONS.format(tables=tables, where=where), parameters)
 
 
 def time_before(selection: Selection) -> UsageWindow | None:

@@ -14,7 +14,6 @@ from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass, field, replace
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
@@ -218,9 +217,7 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
 def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
     """Query a book for the sessions of a selection."""
     selection.prepare(book)
-    where, parameters = selection.where(listed_only=True, timed=False)
-    parts, bounds = selection.parts()
-    tables, parameters = OF_PARTS.format(parts), parameters | bounds
+    tables, where, parameters = selection.sums(listed_only=True)
     rows = _summaries(book, tables, where, parameters)
     return SessionList(
         window=selection.window,

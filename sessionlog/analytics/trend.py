@@ -10,7 +10,6 @@ from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 
 _DAY_NS = 86_400 * 1_000_000_000
@@ -128,10 +127,9 @@ def cuts_of(selection: Selection) -> set[int]:
 
 def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:
     """Return the usage of a selection's filters in a window."""
-    where, parameters = selection.where(timed=False)
-    tables, bounds = selection.parts(window)
-    sql = _SUMS.format(tables=OF_PARTS.format(tables), where=where)
-    [(sessions, requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters | bounds)
+    tables, where, parameters = selection.sums(window)
+    sql = _SUMS.format(tables=tables, where=where)
+    [(sessions, requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters)
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
     return PeriodUsage(
         window=window, sessions=sessions, requests=requests or 0, known_nano=known, estimated_nano=estimated,
@@ -142,7 +140,6 @@ def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> Perio
 
 def _has_earlier(book: ReadBook, selection: Selection, time_ns: int) -> bool:
     """Whether the selection has usage before an instant."""
-    where, parameters = selection.where(timed=False)
-    tables, bounds = selection.parts(UsageWindow(end_ns=time_ns))
-    sql = f"SELECT 1 FROM {OF_PARTS.format(tables)} WHERE {where} LIMIT 1"  # noqa: S608 - expressions of a closed list; values are bound
-    return bool(book.query(sql, parameters | bounds))
+    tables, where, parameters = selection.sums(UsageWindow(end_ns=time_ns))
+    sql = f"SELECT 1 FROM {tables} WHERE {where} LIMIT 1"  # noqa: S608 - expressions of a closed list; values are bound
+    return bool(book.query(sql, parameters))
