@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
 
 from sessionlog import files
 from sessionlog.hashes import blake2b
@@ -17,21 +16,20 @@ from sessionlog.ledger.book import Book
 _BYTES = 32
 
 
-def machine_secret(book: Book, copy: str, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> bytes:
+def machine_secret(book: Book, copy: str) -> bytes:
     """Return the secret of a ledger; the first call makes it. Of two processes that do so at once, both get one.
 
     Args:
         book: The ledger.
         copy: A file outside the ledger that has its secret, too: a ledger that was lost and made anew is the same
             machine. It is created, with its folders, for the user alone.
-        random_bytes: The source of a new secret.
 
     Raises:
         sqlite3.OperationalError: The ledger is locked for longer than a writer waits.
         OSError: The copy cannot be read or written.
     """
     if (known := book.meta("machine")) is None:
-        secret = _read(copy) or random_bytes(_BYTES)
+        secret = _read(copy) or secrets.token_bytes(_BYTES)
         book.connection.execute("INSERT OR IGNORE INTO meta VALUES ('machine', ?)", (secret.hex(),))
         known = book.meta("machine") or ""
     secret = bytes.fromhex(known)
@@ -40,7 +38,7 @@ def machine_secret(book: Book, copy: str, random_bytes: Callable[[int], bytes] =
     return secret
 
 
-def secret_without_ledger(path: str, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> bytes:
+def secret_without_ledger(path: str) -> bytes:
     """Return the secret in a file, which the first call makes, with its folders, for the user alone.
 
     Raises:
@@ -48,7 +46,7 @@ def secret_without_ledger(path: str, random_bytes: Callable[[int], bytes] = secr
     """
     known = _read(path)
     if known is None:
-        _write(path, random_bytes(_BYTES))
+        _write(path, secrets.token_bytes(_BYTES))
         known = _read(path) or b""
     return known
 
