@@ -21,7 +21,7 @@ from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage_columns import Costs
+from sessionlog.analytics.usage_columns import COST_COLUMNS, Costs
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
@@ -98,9 +98,7 @@ COLUMNS = (
     Column("sessions", "count", "SESSIONS", 5),
     Column("count", "count", "TIMES", 2, label="times"),
     Column("tokens", "count", "TOKENS", 3, label="tokens"),
-    Column("known_cost_usd", "usd"),
-    Column("estimated_cost_usd", "usd"),
-    Column("cost_usd", "usd", "COST", label="cost"),
+    *COST_COLUMNS,
     Column("share", "ratio", "SHARE", 4, label="share of cost"),
     Column("before_count"),
     Column("before_tokens"),

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, tzinfo
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from sessionlog import files
 from sessionlog.analytics.columns import Column
@@ -223,7 +223,7 @@ class RoutingReport(Report):
     schema = SCHEMA
     title = "Routing quality"
     total_row = False
-    columns: ClassVar[Sequence[Column]] = COLUMNS
+    columns = COLUMNS
 
     scan: RoutingQualityScan
 

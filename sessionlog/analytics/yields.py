@@ -19,6 +19,7 @@ from sessionlog.analytics.question import Question, answer_sorted
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, sum_fields
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.errors import GitFailed, InvalidQuery
 from sessionlog.events.times import SECOND
@@ -61,9 +62,7 @@ COLUMNS = (
     Column("lost_commits", "count", "LOST", 2, style="failed", label="lost"),
     Column("lines_added", "count", "+LINES", 5, label="lines added"),
     Column("lines_removed", "count", "-LINES", 6, label="lines removed"),
-    Column("known_cost_usd", "usd"),
-    Column("estimated_cost_usd", "usd"),
-    Column("cost_usd", "usd", "COST", label="cost"),
+    *COST_COLUMNS,
     Column(
         "cost_per_merged_commit", "usd", "PER MERGED", 1, label="cost per merged commit",
         note="all cost of the row, also of what came to nothing, by its merged commits",

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import Any, ClassVar
+    from typing import Any
 
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.ledger.reading import ReadBook
@@ -92,7 +92,7 @@ class BudgetReport(Report):
     title = "Budgets"
     thing = "budget"
     total_row = False
-    columns: ClassVar[Sequence[Column]] = COLUMNS
+    columns = COLUMNS
 
     rows: tuple[ReportedBudget, ...] = ()
 
