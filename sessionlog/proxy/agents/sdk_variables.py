@@ -24,8 +24,6 @@ from urllib.parse import urlsplit
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.proxy.agents.draft import Draft
 
-__all__ = ["ANTHROPIC", "GOOGLE", "OPENAI", "set_anthropic_address", "set_sdk_variables"]
-
 ANTHROPIC = "https://api.anthropic.com"
 OPENAI = "https://api.openai.com/v1"
 GOOGLE = "https://generativelanguage.googleapis.com"
