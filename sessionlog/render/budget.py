@@ -23,7 +23,6 @@ from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
 _STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
-_WORDS = {"ok": "", "warn": "warn", "exceeded": "exceeded"}
 _SCOPE = 60
 _SHORT, _ROOMY = 8, 110
 """Cells of a bar on a narrow terminal, and the columns from which a terminal has room for a full bar."""
@@ -77,12 +76,12 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
         Cell(state.rule.span, style="secondary"),
         Cell(bar(filled, BAR_CELLS if width >= _ROOMY else _SHORT), style=style or doubtful),
         Cell(used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
-        Cell(_limit(state)),
+        Cell(_bare(state.rule, state.limit)),
         Cell(_left(one), style=doubtful or ("estimated" if state.estimated else "")),
         Cell(percent_words(state), style=style or doubtful),
         Cell(level_words(state, doubtful=bool(one.caveats)), style=style or doubtful),
-        Cell(_amount(state.rule, state.reserved) if state.reserved else ""),
-        Cell(_amount(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
+        Cell(amount_words(state.rule, state.reserved) if state.reserved else ""),
+        Cell(amount_words(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
         Cell(_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
         Cell(_when(state.resets_ns, tz, now), style="secondary"),
         Cell(one_line(_scope(one), _SCOPE), style="secondary"),
@@ -93,9 +92,8 @@ def used_words(state: BudgetState, *, unit: bool = True) -> str:
     """Return the used amount, with `~` if it is estimated and `+` if a part has no price."""
     if state.is_unknown:
         return UNKNOWN
-    if unit:
-        return _amount(state.rule, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
-    return _bare(state, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
+    words = amount_words if unit else _bare
+    return words(state.rule, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
 
 
 def percent_words(state: BudgetState) -> str:
@@ -107,8 +105,8 @@ def percent_words(state: BudgetState) -> str:
 
 def level_words(state: BudgetState, *, doubtful: bool = False) -> str:
     """Return the level in a word; "" for a budget that certainly has enough left."""
-    if state.is_idle or _WORDS[state.level]:
-        return _WORDS[state.level]
+    if state.is_idle or state.level != "ok":
+        return "" if state.level == "ok" else state.level
     if state.is_unknown:
         return "unknown"
     return "at least" if state.unpriced or doubtful else ""
@@ -118,28 +116,18 @@ def _left(one: ReportedBudget) -> str:
     left = one.state.left
     if left is None or (one.caveats and left > 0):
         return UNKNOWN
-    return _bare(one.state, left, estimated=one.state.estimated and left > 0)
+    return _bare(one.state.rule, left, estimated=one.state.estimated and left > 0)
 
 
-def _amount(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
-    return (
-        cost_text(amount, estimated=estimated)
-        if rule.unit == "usd"
-        else f"{human_count(round(amount))} {_short(rule.unit)}"
-    )
+def amount_words(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
+    """Return an amount with its unit."""
+    unit = {"tokens": " tok", "requests": " req"}.get(rule.unit, "")
+    return _bare(rule, amount, estimated=estimated) + unit
 
 
-def _limit(state: BudgetState) -> str:
-    return _bare(state, state.limit)
-
-
-def _bare(state: BudgetState, amount: float, *, estimated: bool = False) -> str:
+def _bare(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
     """Return an amount without its unit."""
-    return cost_text(amount, estimated=estimated) if state.unit == "usd" else human_count(round(amount))
-
-
-def _short(unit: str) -> str:
-    return {"tokens": "tok", "requests": "req"}.get(unit, unit)
+    return cost_text(amount, estimated=estimated) if rule.unit == "usd" else human_count(round(amount))
 
 
 def _when(time_ns: int | None, tz: str, now: datetime) -> str:
@@ -163,7 +151,7 @@ def _scope(one: ReportedBudget) -> str:
 def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
     """Return the sentence that a budget is exceeded, or nearly used."""
     state = one.state
-    shown = used_words(state), _limit(state)
+    shown = used_words(state), _bare(state.rule, state.limit)
     how = "exceeded" if state.level == "exceeded" else "nearly used"
     words = f"{one_line(state.name, NAME)}: {how}: {shown[0]} of {shown[1]} per {state.rule.span}"
     words += f" ({percent_words(state)})" + (f" in session {one_line(one.session, _SCOPE)}" if one.session else "")

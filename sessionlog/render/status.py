@@ -9,6 +9,7 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.times import parse_time
 from sessionlog.render.bar import bar
+from sessionlog.render.budget_notes import gap_notes
 from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
@@ -218,7 +219,8 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
         yield Line(f"budgets: {one_line(why['usage.budgets'], _LONG)}", "unfinished")
     elif not budgets:
         yield _note("no budget is known: `[budgets]` in config.toml sets your own")
-    yield from _gaps(budgets)
+    gaps = [(one_line(name, _NAME), entry["unknown"]) for name, entry in budgets.items() if "unknown" in entry]
+    yield from (Line(sentence, "unfinished") for sentence in gap_notes(gaps))
     for name, entry in budgets.items():
         reason = why.get(f"usage.budgets.{name}.used")
         if reason and entry["used"] is None:
@@ -236,15 +238,3 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
 
 def _note(text: str) -> Line:
     return Line(text, "note")
-
-
-def _gaps(budgets: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield a line for each reason why amounts are incomplete, with the names of its budgets."""
-    own = {name: entry["unknown"] for name, entry in budgets.items() if "unknown" in entry}
-    names_by_gap: dict[str, list[str]] = {}
-    for name, gaps in own.items():
-        for gap in gaps:
-            names_by_gap.setdefault(gap, []).append(one_line(name, _NAME))
-    for gap, names in names_by_gap.items():
-        of = "" if len(names) == len(own) else f" of {', '.join(names)}"
-        yield Line(f"not all is known{of}: {one_line(gap, _LONG)}", "unfinished")

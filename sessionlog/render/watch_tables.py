@@ -13,7 +13,7 @@ from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
 from sessionlog.events.names import UNKNOWN as MISSING
 from sessionlog.render.bar import bar, spark
-from sessionlog.render.budget import level_words, percent_words, used_words
+from sessionlog.render.budget import amount_words, level_words, percent_words, used_words
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
@@ -132,15 +132,13 @@ def budget_lines(snapshot: WatchSnapshot, most: int, width: int, zone: tzinfo) -
 
 def _budget(one: BudgetState, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
     style = _STYLES[one.level] or ("unfinished" if one.unpriced else "")
-    limit = cost_text(one.limit) if one.unit == "usd" else human_count(round(one.limit))
-    unit = {"usd": "", "tokens": " tok", "requests": " req"}.get(one.unit, "")
     return [
         Cell(one_line(one.name, 24)),
         Cell(bar(None if one.is_unknown else min(1.0, one.percent / 100), _bar_cells(width)), style=style),
         Cell(percent_words(one), style=style),
         Cell(level_words(one), style=style),
         Cell(used_words(one, unit=False), style="estimated" if one.estimated else ""),
-        Cell(limit + unit),
+        Cell(amount_words(one.rule, one.limit)),
         Cell(_until(one.runs_out_ns, now_ns, zone), style="" if one.runs_out_ns is None else "unfinished"),
         Cell(_until(one.resets_ns, now_ns, zone), style="secondary"),
     ]
