@@ -13,8 +13,8 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.bar import bar
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
-from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, table_columns
+from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent
+from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, row_cost, table_columns
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, stamp
 
@@ -26,14 +26,6 @@ _NEARLY_USED = 80
 _MINUTE_MS = 60_000
 _TIMES = ("start", "end", "is_active", "last")
 """Columns that the table of blocks merges into its first three."""
-
-
-def _partial_mark(block: Block) -> str:
-    return "+" if block.cost_nano is not None and block.cost_is_partial else ""
-
-
-def _cost(block: Block) -> Cell:
-    return cost_cell(block.cost_usd, estimated=bool(block.estimated_nano), partial=block.cost_is_partial)
 
 
 _LIMIT_COLUMNS = (
@@ -97,23 +89,26 @@ def _title(report: BlockReport, tz: str, now: datetime) -> Line:
 
 def _active(active: ActiveBlock, tz: str) -> Iterator[Line]:
     """Yield the active block in four short lines."""
-    block, mark = active.block, "~" if active.block.estimated_nano else ""
+    block = active.block
     end = clock(block.end_ns, resolve_zone(tz))
     begun = f"{clock(block.start_ns, resolve_zone(tz))} – {end} · {duration(active.left_ms)} left"
     yield _labelled("now", begun, "title")
-    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [_cost(block).text])]
+    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [row_cost(block).text])]
     parts += [counted(block.requests, "request"), counted(block.sessions, "session")]
     yield _labelled("used", " · ".join(parts))
     pace, fresh, tokens = active.tokens_per_minute, active.uncached_tokens_per_minute, active.projected_tokens
     if pace is None or fresh is None or tokens is None:
         yield _labelled("pace", "unknown before the first request is a minute old", "secondary")
         return
-    cost, at_end = active.cost_usd_per_hour, active.projected_cost_usd
-    hourly = "" if cost is None else f" · {cost_text(cost, estimated=bool(mark))}{_partial_mark(block)} an hour"
+    costs = (active.cost_usd_per_hour, active.projected_cost_usd)
+    hourly, at_end = ("" if cost is None else f" · {_cost(cost, block)}" for cost in costs)
     uncached = f"{human_count(round(fresh))} without cache"
-    yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly}")
-    projected = "" if at_end is None else f" · {cost_text(at_end, estimated=bool(mark))}{_partial_mark(block)}"
-    yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{projected} if it goes on like this")
+    yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly and f'{hourly} an hour'}")
+    yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{at_end} if it goes on like this")
+
+
+def _cost(usd: float, block: Block) -> str:
+    return cost_cell(usd, estimated=bool(block.estimated_nano), partial=block.cost_is_partial).text
 
 
 def _labelled(label: str, text: str, style: str = "") -> Line:

@@ -9,7 +9,7 @@ from sessionlog.render.bar import bar, spark
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent
-from sessionlog.render.report import cost_cell
+from sessionlog.render.report import cost_cell, row_cost
 from sessionlog.render.status_line import (
     amount_of,
     at_least,
@@ -152,9 +152,8 @@ def _periods(seen: Dashboard) -> list[list[Cell]]:
 
 
 def _sums(used: PeriodUsage) -> list[Cell]:
-    cost = cost_cell(used.cost_usd, estimated=bool(used.estimated_nano), partial=used.cost_is_partial)
     return [
-        cost if used.requests else Cell("nothing yet", style="secondary"),
+        row_cost(used) if used.requests else Cell("nothing yet", style="secondary"),
         Cell(counted(used.sessions, "session") if used.requests else ""),
         Cell(f"{human_count(used.total_tokens)} tokens" if used.requests else ""),
     ]

@@ -10,7 +10,7 @@ from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.zones import MONTHS, WEEKDAYS, local_time, period_words, resolve_zone
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import human_count
-from sessionlog.render.report import View, closing_notes, cost_cell, title_line
+from sessionlog.render.report import View, closing_notes, row_cost, title_line
 
 Amount = Callable[[UsageRow], int]
 """Returns what bars and calendars draw of a row."""
@@ -147,4 +147,4 @@ def _runs(days: Sequence[date]) -> Iterator[tuple[date, int]]:
 def _amount(row: UsageRow) -> str:
     if not row.cost_nano:
         return f"{human_count(row.total_tokens)} tokens"
-    return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=row.cost_is_partial).text
+    return row_cost(row).text

@@ -246,6 +246,11 @@ def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:
     return Cell(cost_text(amount, estimated=estimated) + more, style="estimated" if estimated else "")
 
 
+def row_cost(row: Any) -> Cell:
+    """Return the cell of a row's cost."""
+    return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=row.cost_is_partial)
+
+
 def first_model(models: Sequence[str]) -> str:
     """Return the first of several models, and the number of others."""
     more = f" +{len(models) - 1}" if len(models) > 1 else ""

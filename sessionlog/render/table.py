@@ -6,7 +6,7 @@ classes: importing dataclasses would cost every short command 10 ms.
 
 from __future__ import annotations
 
-from sessionlog.render.cells import cell_len, cut_to
+from sessionlog.render.cells import cell_len, shorten
 from sessionlog.render.line import Line
 
 TYPE_CHECKING = False
@@ -142,7 +142,7 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
     line = Line(no_wrap=True)
     for position, (index, width) in enumerate(widths.items()):
         cell = row[index]
-        text = cell.text if cell_len(cell.text) <= width else cut_to(cell.text, max(0, width - 1)) + "…"
+        text = shorten(cell.text, width)
         padding = " " * (width - cell_len(text))
         if position:
             line.append(" " * GAP)

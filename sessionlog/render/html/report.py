@@ -17,7 +17,7 @@ from sessionlog.render.html.charts import SERIES, calendar, share_bar, stacked_b
 from sessionlog.render.html.page import Html, render_page, tag
 from sessionlog.render.notes import archived_note, damage_note
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
-from sessionlog.render.report import View, cell, closing_notes, key_text, table_columns
+from sessionlog.render.report import View, cell, closing_notes, key_text, row_cost, table_columns
 from sessionlog.render.times import stamp
 
 _STYLES = {"failed": "bad", "unfinished": "unsure", "estimated": "unsure", "success": "good", "secondary": "dim"}
@@ -78,9 +78,8 @@ def _body(
 
 def _cards(found: Overview) -> Html:
     row = found.usage.totals
-    partial = "+" if row.cost_is_partial and row.cost_usd is not None else ""
     cards = [
-        ("Cost", cost_text(row.cost_usd, estimated=bool(row.estimated_nano)) + partial),
+        ("Cost", row_cost(row).text),
         ("Sessions", human_count(row.sessions)),
         ("Requests", human_count(row.requests)),
         ("Tokens", human_count(row.total_tokens)),
