@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from sessionlog.analytics.report import SummedRows
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
@@ -22,33 +22,17 @@ _SUMS = """SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), SUM(r.input), S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeriodUsage(Sums):
+class PeriodUsage(SummedRows):
     """The usage in a window.
 
     Attributes:
         window: The window.
         sessions: Distinct sessions with a record in it.
-        requests: LLM calls.
-        input_tokens: Tokens that touched no cache.
-        output_tokens: Generated tokens.
-        cache_read_tokens: Tokens served from a cache.
-        cache_write_tokens: Tokens written to a cache.
-        known_nano: Recorded cost; None when none is recorded.
-        estimated_nano: Estimated cost of the rest; None when there is none.
-        cost_is_partial: Whether a part has neither.
         first_ns: The time of its first request; None without any.
     """
 
     window: UsageWindow
     sessions: int = 0
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    known_nano: int | None = None
-    estimated_nano: int | None = None
-    cost_is_partial: bool = False
     first_ns: int | None = None
 
 

@@ -256,11 +256,9 @@ def _works(book: ReadBook, selection: Selection) -> Iterator[_Work]:
     where, parameters = selection.where()
     book.query(_TIMES.format(where=where), parameters, add_time)
     tables, where, parameters = selection.sums()
-    for *sums, unknown, source, session, project, branch in book.query(
-        _COSTS.format(tables=tables, where=where), parameters
-    ):
-        names = SummedRows.__slots__[: len(sums)]
-        usage = SummedRows(**dict(zip(names, sums, strict=True)), cost_is_partial=bool(unknown))
+    sql = _COSTS.format(tables=tables, where=where)
+    for *sums, unknown, source, session, project, branch in book.query(sql, parameters):
+        usage = SummedRows(**dict(zip(SummedRows.__slots__, (*sums, bool(unknown)), strict=True)))
         own = times.get((source, session, project, branch), array("q"))
         yield _Work(
             source=source, session=session, project=project, branch=branch, usage=usage, times=array("q", sorted(own))
