@@ -110,8 +110,7 @@ def _to_parquet(
     events = None
     if texts is not None:
         with r.scan_progress("reading events") as progress:
-            chosen = (arguments.filters.get(name, ()) for name in ("source", "project"))
-            selection = r.event_selection(context, arguments.since, arguments.until, *chosen, progress=progress)
+            selection = r.event_selection(context, arguments, progress=progress)
             events = export_events(destination, selection, done.machine_id, has_texts=texts, dry_run=dry_run)
     _show(done, partial(render_parquet, done), arguments, context, as_json=as_json, events=events)
 

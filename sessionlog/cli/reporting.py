@@ -235,22 +235,17 @@ def parse_moment(option: str, text: str | None) -> int | None:
 
 
 def event_selection(
-    context: ReportContext,
-    since: str | None,
-    until: str | None,
-    sources: Sequence[str],
-    projects: Sequence[str],
-    sessions: Sequence[str] = (),
-    *,
-    progress: Progress | None,
+    context: ReportContext, arguments: ReportArguments, sessions: Sequence[str] = (), *, progress: Progress | None
 ) -> EventSelection:
     """Return the selection of events of a report's logs."""
     from sessionlog.analytics.sql.event_logs import EventSelection
     from sessionlog.analytics.window_grammar import parse_usage_window
 
+    since, until = arguments.since, arguments.until
     is_timed = since is not None or until is not None
     return EventSelection(
-        paths=context.paths, env=context.env, ledger=context.ledger, sources=sources, projects=projects,
+        paths=context.paths, env=context.env, ledger=context.ledger,
+        sources=arguments.filters.get("source", ()), projects=arguments.filters.get("project", ()),
         window=parse_usage_window(since, until=until, now=context.now, tz=context.zone) if is_timed else None,
         sessions=sessions, prices=price_book(context.settings), jobs=context.jobs, progress=progress,
     )  # fmt: skip
