@@ -142,7 +142,7 @@ def _print_findings(report: BudgetReport, names: Sequence[str], context: r.Repor
     """Print the budgets with these names, which are exceeded or nearly so."""
     from sessionlog.render.budget import finding
 
-    _print_notes(finding(one, tz=context.zone, now=context.now) for one in report.rows if one.state.name in names)
+    _print_notes(finding(one, context.view()) for one in report.rows if one.state.name in names)
 
 
 def _print_caveats(report: BudgetReport) -> None:

@@ -147,6 +147,12 @@ class ReportContext:
     jobs: int | None = None
     engine: Spark | None = None
 
+    def view(self, width: int = 0, *, wide: bool = False) -> View:
+        """Return the settings of a layout."""
+        from sessionlog.render.report import View
+
+        return View(width=width, tz=self.zone, now=self.now, wide=wide, home=self.home)
+
 
 def read_settings() -> Settings:
     """Load the settings, and show money in their currency until the command ends.
@@ -378,18 +384,15 @@ def print_report(
     if form == "json":
         print_json(report.lazy_dict())  # rows are made one by one, as there may be many
         return
-    from sessionlog.render.report import View, render_csv, render_markdown, render_table
-
-    def view(width: int = 0) -> View:
-        return View(width=width, tz=context.zone, now=context.now, wide=wide, home=context.home)
+    from sessionlog.render.report import render_csv, render_markdown, render_table
 
     match form:
         case "csv":
             print_text(render_csv(report))
         case "markdown":
-            print_text(render_markdown(report, view()))
+            print_text(render_markdown(report, context.view()))
         case _:
-            print_lines(lambda width: (table or render_table)(report, view(width)))
+            print_lines(lambda width: (table or render_table)(report, context.view(width, wide=wide)))
 
 
 def note_archived(entry: Entry) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import tzinfo
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.window import describe_window
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.bar import bar
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent
+from sessionlog.render.numbers import duration, human_count, percent
 from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, row_cost, table_columns
 from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import clock, stamp
+from sessionlog.render.times import clock
 
 _NAME = 40
 _LABEL = 9
@@ -42,14 +41,13 @@ _LIMIT_COLUMNS = (
 def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Iterator[Line]:
     """Yield the lines of the terminal view; `gaps` adds a line for each pause between blocks."""
     hidden: list[str] = []
-    tz, now = view.tz, view.now
-    yield _title(report, tz, now)
+    yield _title(report, view)
     if report.active is not None:
         yield Line()
-        yield from _active(report.active, tz)
+        yield from _active(report.active, view.zone)
     if report.limits:
         yield Line()
-        rows = [_limit(one, tz, now) for one in report.limits]
+        rows = [_limit(one, view) for one in report.limits]
         limits = fit_table(_LIMIT_COLUMNS, rows, width=view.width, wide=view.wide)
         hidden += limits.hidden
         yield from limits.lines
@@ -62,7 +60,7 @@ def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Ite
             Column("LAST", rank=7),
             *map(heading, sums),
         )
-        rows = [[*_times(block, tz, now), *(cell(column, block, view) for column in sums)] for block in report.rows]
+        rows = [[*_times(block, view), *(cell(column, block, view) for column in sums)] for block in report.rows]
         table = fit_table(columns, rows, width=view.width, wide=view.wide)
         hidden += table.hidden
         yield from _with_gaps(report, table.lines) if gaps else table.lines
@@ -73,25 +71,25 @@ def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Ite
 def limit_rows(report: BlockReport, view: View) -> tuple[list[str], list[list[str]]]:
     """Return the headings and the rows of the table of rate limits, without its bars."""
     named = [n for n, column in enumerate(_LIMIT_COLUMNS) if column.title]
-    rows = [_limit(one, view.tz, view.now) for one in report.limits]
+    rows = [_limit(one, view) for one in report.limits]
     return [_LIMIT_COLUMNS[n].title for n in named], [[row[n].text for n in named] for row in rows]
 
 
-def _title(report: BlockReport, tz: str, now: datetime) -> Line:
+def _title(report: BlockReport, view: View) -> Line:
     who = ", ".join(one_line(source, _NAME) for source in report.sources)
     if len(report.sources) > _FEW:
         who = f"{len(report.sources)} agents"
     many = counted(report.found_blocks, "block") + ("" if report.active is not None else ", none active")
     parts = [who] if who else []
-    span = describe_window(report.window, tz, now=now)
+    span = describe_window(report.window, view.tz, now=view.now)
     return Line.of((f"Blocks of {report.hours} h", "title"), *(f" · {part}" for part in (*parts, span, many)))
 
 
-def _active(active: ActiveBlock, tz: str) -> Iterator[Line]:
+def _active(active: ActiveBlock, zone: tzinfo) -> Iterator[Line]:
     """Yield the active block in four short lines."""
     block = active.block
-    end = clock(block.end_ns, resolve_zone(tz))
-    begun = f"{clock(block.start_ns, resolve_zone(tz))} – {end} · {duration(active.left_ms)} left"
+    end = clock(block.end_ns, zone)
+    begun = f"{clock(block.start_ns, zone)} – {end} · {duration(active.left_ms)} left"
     yield _labelled("now", begun, "title")
     parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [row_cost(block).text])]
     parts += [counted(block.requests, "request"), counted(block.sessions, "session")]
@@ -115,10 +113,8 @@ def _labelled(label: str, text: str, style: str = "") -> Line:
     return Line.of((f"{label:<{_LABEL}} ", "secondary"), (text, style))
 
 
-def _limit(one: RateLimit, tz: str, now: datetime) -> list[Cell]:
-    used, zone = one.used_percent, resolve_zone(tz)
-    minutes, resets_ns = one.limit.window_minutes, one.resets_ns
-    resets = UNKNOWN if resets_ns is None else stamp(resets_ns, zone, now=now)
+def _limit(one: RateLimit, view: View) -> list[Cell]:
+    used, minutes, resets = one.used_percent, one.limit.window_minutes, view.stamp(one.resets_ns)
     faded = "secondary" if one.has_reset else ""
     style = faded if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
     return [
@@ -132,19 +128,18 @@ def _limit(one: RateLimit, tz: str, now: datetime) -> list[Cell]:
     ]
 
 
-def _times(block: Block, tz: str, now: datetime) -> list[Cell]:
+def _times(block: Block, view: View) -> list[Cell]:
     return [
-        Cell(_span(block, tz, now)),
+        Cell(_span(block, view)),
         Cell("●" if block.is_active else "", style="unfinished"),
-        Cell(clock(block.last_ns, resolve_zone(tz)), style="secondary"),
+        Cell(clock(block.last_ns, view.zone), style="secondary"),
     ]
 
 
-def _span(block: Block, tz: str, now: datetime) -> str:
+def _span(block: Block, view: View) -> str:
     """Return start and end; the end has a date only where the block is a day or longer."""
-    zone = resolve_zone(tz)
-    ends = stamp(block.end_ns, zone, now=now) if _is_long(block) else clock(block.end_ns, zone)
-    return f"{stamp(block.start_ns, zone, now=now)} – {ends}"
+    ends = view.stamp(block.end_ns) if _is_long(block) else clock(block.end_ns, view.zone)
+    return f"{view.stamp(block.start_ns)} – {ends}"
 
 
 def _is_long(block: Block) -> bool:

@@ -6,13 +6,12 @@ Yellow marks the warn level and incomplete amounts, red an exceeded budget; a co
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, ReportedBudget
 from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState
-from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
+from sessionlog.analytics.zones import day_key, zone_name
 from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.budget_notes import NAME, caveat_notes
 from sessionlog.render.escape import one_line
@@ -20,7 +19,7 @@ from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
 from sessionlog.render.report import View
 from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import clock, stamp
+from sessionlog.render.times import clock
 
 _STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
 _SCOPE = 60
@@ -47,13 +46,11 @@ _COLUMNS = (
 
 def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
     """Yield the lines of the terminal view."""
-    tz, now, width = view.tz, view.now, view.width
-    zone = resolve_zone(tz)
-    at = stamp(int(now.timestamp()) * 1_000_000_000, zone, now=now)
-    yield Line.of(("Budgets", "title"), f" · {at} ({zone_name(zone)})")
+    at = view.stamp(int(view.now.timestamp()) * 1_000_000_000)
+    yield Line.of(("Budgets", "title"), f" · {at} ({zone_name(view.zone)})")
     yield Line()
-    rows = [_row(one, tz, now, width) for one in report.rows]
-    table = fit_table(_COLUMNS, rows, width=width, wide=view.wide)
+    rows = [_row(one, view) for one in report.rows]
+    table = fit_table(_COLUMNS, rows, width=view.width, wide=view.wide)
     yield from table.lines
     yield Line()
     if any(one.state.estimated for one in report.rows):
@@ -66,7 +63,7 @@ def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
         yield Line(f"hidden columns: {', '.join(table.hidden)} (in --json)", "note")
 
 
-def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
+def _row(one: ReportedBudget, view: View) -> list[Cell]:
     state = one.state
     style = _STYLES[state.level]
     doubtful = "unfinished" if one.caveats else ""
@@ -74,7 +71,7 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
     return [
         Cell(one_line(state.name, NAME)),
         Cell(state.rule.span, style="secondary"),
-        Cell(bar(filled, BAR_CELLS if width >= _ROOMY else _SHORT), style=style or doubtful),
+        Cell(bar(filled, BAR_CELLS if view.width >= _ROOMY else _SHORT), style=style or doubtful),
         Cell(used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
         Cell(_bare(state.rule, state.limit)),
         Cell(_left(one), style=doubtful or ("estimated" if state.estimated else "")),
@@ -82,8 +79,8 @@ def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
         Cell(level_words(state, doubtful=bool(one.caveats)), style=style or doubtful),
         Cell(amount_words(state.rule, state.reserved) if state.reserved else ""),
         Cell(amount_words(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
-        Cell(_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
-        Cell(_when(state.resets_ns, tz, now), style="secondary"),
+        Cell(_when(state.runs_out_ns, view), style="" if state.runs_out_ns is None else "unfinished"),
+        Cell(_when(state.resets_ns, view), style="secondary"),
         Cell(one_line(_scope(one), _SCOPE), style="secondary"),
     ]
 
@@ -130,13 +127,12 @@ def _bare(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
     return cost_text(amount, estimated=estimated) if rule.unit == "usd" else human_count(round(amount))
 
 
-def _when(time_ns: int | None, tz: str, now: datetime) -> str:
+def _when(time_ns: int | None, view: View) -> str:
     """Return the time of day, with the date unless it is today."""
     if time_ns is None:
         return ""
-    zone = resolve_zone(tz)
-    today = day_key(int(now.timestamp()) * 1_000_000_000, zone)
-    return clock(time_ns, zone) if day_key(time_ns, zone) == today else stamp(time_ns, zone, now=now)
+    today = day_key(int(view.now.timestamp()) * 1_000_000_000, view.zone)
+    return clock(time_ns, view.zone) if day_key(time_ns, view.zone) == today else view.stamp(time_ns)
 
 
 def _scope(one: ReportedBudget) -> str:
@@ -148,7 +144,7 @@ def _scope(one: ReportedBudget) -> str:
     return ", ".join(parts)
 
 
-def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
+def finding(one: ReportedBudget, view: View) -> str:
     """Return the sentence that a budget is exceeded, or nearly used."""
     state = one.state
     shown = used_words(state), _bare(state.rule, state.limit)
@@ -157,7 +153,7 @@ def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
     words += f" ({percent_words(state)})" + (f" in session {one_line(one.session, _SCOPE)}" if one.session else "")
     if state.resets_ns is None:
         return words
-    return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, tz, now)}"
+    return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, view)}"
 
 
 def confirmed_document(path: str, confirmed: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessionlog._version import __version__
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.zones import date_words, local_time, resolve_zone
+from sessionlog.analytics.zones import date_words, local_time
 from sessionlog.render.bar import bar, spark
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
@@ -117,7 +117,7 @@ def _title(seen: Dashboard, view: View) -> Line:
         return line
     line.append(f" · {counted(seen.whole.sessions, 'session')} of {counted(seen.sources, 'agent')}")
     if seen.whole.first_ns is not None:
-        zone = resolve_zone(view.tz)
+        zone = view.zone
         first = local_time(seen.whole.first_ns, zone).date()
         line.append(f" since {date_words(first, this_year=view.now.astimezone(zone).year)}")
     if seen.running:
@@ -198,7 +198,7 @@ def _budget(name: str, entry: Mapping[str, Any], view: View) -> list[Cell]:
         Cell(percent(share / 100) + at_least(entry), style=style),
         Cell(level_word(entry), style=style),
         Cell("" if is_percent else of, style="estimated" if estimate else ""),
-        Cell(until_words(entry["resetsAt"], now_ns, resolve_zone(view.tz)), style="secondary"),
+        Cell(until_words(entry["resetsAt"], now_ns, view.zone), style="secondary"),
     ]
 
 

@@ -9,14 +9,13 @@ from itertools import islice
 from typing import Any
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.times import format_time
 from sessionlog.render.cells import cell_len, shorten
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
 from sessionlog.render.replay.changes import ChangedLine, changes_of
 from sessionlog.render.report import View
-from sessionlog.render.times import clock, home_path, stamp
+from sessionlog.render.times import clock, home_path
 from sessionlog.search.file_calls import is_file
 from sessionlog.search.find import Found, Hit, Session
 from sessionlog.search.mended import Mended
@@ -106,7 +105,7 @@ def _by_session(hits: Sequence[Hit]) -> list[tuple[Session, list[Hit]]]:
 
 
 def _session_line(session: Session, hit: Hit, view: View) -> Line:
-    when = "no time     " if hit.time_ns is None else stamp(hit.time_ns, resolve_zone(view.tz), now=view.now)
+    when = "no time     " if hit.time_ns is None else view.stamp(hit.time_ns)
     project = one_line(home_path(session.project, view.home), 40) or "–"
     line = Line.of((f"{when}  {one_line(session.source, 20)}  ", ""), (f"{project}  ", "secondary"))
     room = max(10, view.width - cell_len(line.plain) - 2)
@@ -117,7 +116,7 @@ def _session_line(session: Session, hit: Hit, view: View) -> Line:
 
 
 def _hit_lines(hit: Hit, view: View, file: str) -> Iterator[Line]:
-    when = "" if hit.time_ns is None else clock(hit.time_ns, resolve_zone(view.tz), with_seconds=True)
+    when = "" if hit.time_ns is None else clock(hit.time_ns, view.zone, with_seconds=True)
     failed = "✘ " if hit.kind == Kind.ERROR else ""
     label = f"{failed}{one_line(hit.tool, 24)}" if hit.tool else _LABELS[hit.kind]
     line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{shorten(label, 20):20}  ", _style(hit.kind)))

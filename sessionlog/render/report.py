@@ -25,7 +25,7 @@ from sessionlog.render.times import home_path, stamp
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, tzinfo
     from typing import Any
 
     from sessionlog.analytics import columns as data
@@ -67,6 +67,15 @@ class View:
         self.now = now
         self.wide = wide
         self.home = home
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of days and hours."""
+        return resolve_zone(self.tz)
+
+    def stamp(self, time_ns: int | None, *, with_seconds: bool = False) -> str:
+        """Return date and time of day, a dash for None."""
+        return UNKNOWN if time_ns is None else stamp(time_ns, self.zone, now=self.now, with_seconds=with_seconds)
 
 
 def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iterator[Line]:
@@ -155,7 +164,7 @@ def table_columns(report: Report) -> list[data.Column]:
 def key_text(key: str, value: str, view: View) -> str:
     """Return the value of a group key as tables show it: periods in words, projects with `~` for the home folder."""
     if key in PERIOD_KEYS:
-        zone = resolve_zone(view.tz)
+        zone = view.zone
         return period_words(key, value, zone, this_year=view.now.astimezone(zone).year)
     return one_line(home_path(value, view.home) if key in _FOLDERS else value, _KEY_WIDTH)
 
@@ -201,9 +210,9 @@ _FORMATTERS: Mapping[str, Callable[[Any, View], str]] = {
     "text": lambda value, view: one_line(value, 200 if view.wide else _TEXT),
     "texts": lambda value, _: first_model(value),
     "sentences": lambda value, _: one_line("; ".join(value), _NOTE),
-    "time": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now),
-    "second": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now, with_seconds=True),
-    "day": lambda value, view: day_key(value, resolve_zone(view.tz)),
+    "time": lambda value, view: view.stamp(value),
+    "second": lambda value, view: view.stamp(value, with_seconds=True),
+    "day": lambda value, view: day_key(value, view.zone),
     "days": lambda value, _: counted(value, "day"),
     "flag": lambda value, _: "yes" if value else "",
 }

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.times import parse_time
 from sessionlog.render.bar import bar
 from sessionlog.render.budget_notes import gap_notes
@@ -17,11 +15,13 @@ from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count,
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.status_line import amount_of, at_least, budget_name, money, severity
 from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import home_path, stamp
+from sessionlog.render.times import home_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from sessionlog.render.report import View
 
 _NAME = 40
 _ID, _PROJECT = 80, 200
@@ -71,23 +71,23 @@ _FITS = (
 )
 
 
-def render_status(document: Mapping[str, Any], *, width: int, tz: str, now: datetime, home: str = "") -> Iterator[Line]:
+def render_status(document: Mapping[str, Any], view: View) -> Iterator[Line]:
     """Yield the lines of the terminal view of a status (see `analytics.status`)."""
-    yield from _title(document, tz, now, home, width)
+    yield from _title(document, view)
     yield Line()
-    tables = [fit_table(_USED, _used(document["usage"]), width=width)]
+    tables = [fit_table(_USED, _used(document["usage"]), width=view.width)]
     yield from tables[0].lines
     if document["context"] is not None:
         yield Line()
         yield _context(document["context"])
     budgets = {name: entry for name, entry in document["usage"]["budgets"].items() if entry is not None}
     if budgets:
-        rows = [_budget(name, entry, tz, now, width) for name, entry in budgets.items()]
-        tables.append(fit_table(_BUDGETS, rows, width=width))
+        rows = [_budget(name, entry, view) for name, entry in budgets.items()]
+        tables.append(fit_table(_BUDGETS, rows, width=view.width))
     if document["typical"] is not None:
         tasks = document["typical"]["byTask"]
         columns = _TYPICAL + (_FITS if any(task["fits"] is not None for task in tasks) else ())
-        tables.append(fit_table(columns, [_task(task)[: len(columns)] for task in tasks[:_FEW]], width=width))
+        tables.append(fit_table(columns, [_task(task)[: len(columns)] for task in tasks[:_FEW]], width=view.width))
     for table in tables[1:]:
         yield Line()
         yield from table.lines
@@ -98,7 +98,7 @@ def render_status(document: Mapping[str, Any], *, width: int, tz: str, now: date
         yield _note(f"hidden columns: {', '.join(hidden)} (in --json)")
 
 
-def _title(document: Mapping[str, Any], tz: str, now: datetime, home: str, width: int) -> Iterator[Line]:
+def _title(document: Mapping[str, Any], view: View) -> Iterator[Line]:
     session = document["session"]
     if session is None:
         yield Line.of(("Status", "title"), f" · {one_line(document['unavailable'].get('session', ''), 120)}")
@@ -106,19 +106,19 @@ def _title(document: Mapping[str, Any], tz: str, now: datetime, home: str, width
     mark, style = MARKS.get(session["status"], ("✘", "failed"))
     names = [one_line(session["id"], _ID), one_line(session["source"], _NAME), one_line(session["model"] or "", _NAME)]
     state = f"{mark} {one_line(session['status'], _NAME)}"
-    name, source, model = _fitted(names, width - cell_len(f"Session  ·  ·  · {state}"))
+    name, source, model = _fitted(names, view.width - cell_len(f"Session  ·  ·  · {state}"))
     yield Line.of(
         ("Session ", "title"), (name, "title"), f" · {source}", f" · {model}" if model else "", " · ", (state, style),
     )  # fmt: skip
-    parts = [] if session["project"] is None else [one_line(home_path(session["project"], home), _PROJECT)]
+    parts = [] if session["project"] is None else [one_line(home_path(session["project"], view.home), _PROJECT)]
     parts += [] if session["task"] is None else [f"task {one_line(session['task'], _NAME)}"]
     facts = []
     for word, place in (("began", "start"), ("last event", "last")):
         time_ns = parse_time(session[place])
-        facts += [] if time_ns is None else [f"{word} {stamp(time_ns, resolve_zone(tz), now=now)}"]
+        facts += [] if time_ns is None else [f"{word} {view.stamp(time_ns)}"]
     facts += ["archived: its log is gone"] if session["archived"] else []
     fact_text = " · ".join(facts)
-    yield Line(" · ".join([*_fitted(parts, width - cell_len(fact_text) - 3 * len(parts)), *facts]), "secondary")
+    yield Line(" · ".join([*_fitted(parts, view.width - cell_len(fact_text) - 3 * len(parts)), *facts]), "secondary")
 
 
 def _fitted(texts: Sequence[str], width: int) -> list[str]:
@@ -166,12 +166,10 @@ def _context(context: Mapping[str, Any]) -> Line:
     )  # fmt: skip
 
 
-def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime, width: int) -> list[Cell]:
+def _budget(name: str, entry: Mapping[str, Any], view: View) -> list[Cell]:
     share, seconds = entry["percent"], entry["windowSeconds"]
     style = "secondary" if share is None else severity(share, entry)
-    resets_ns = parse_time(entry["resetsAt"])
-    resets = UNKNOWN if resets_ns is None else stamp(resets_ns, resolve_zone(tz), now=now)
-    drawn = bar(None if share is None else min(share, 100) / 100, _BAR if width >= _ROOMY else _SHORT_BAR)
+    drawn = bar(None if share is None else min(share, 100) / 100, _BAR if view.width >= _ROOMY else _SHORT_BAR)
     is_percent = entry["unit"] == "percent"
     estimate = "~" if entry.get("estimated") else ""
     return [
@@ -185,7 +183,7 @@ def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime, width: 
         Cell(amount_of(entry, "left"), style=style),
         Cell(UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
         Cell(_WORDS.get(style, ""), style=style),
-        Cell(resets, style="secondary"),
+        Cell(view.stamp(parse_time(entry["resetsAt"])), style="secondary"),
         Cell(duration(None if seconds is None else seconds * 1000), style="secondary"),
         Cell(one_line(str(entry["source"]), _NAME), style="secondary"),
     ]

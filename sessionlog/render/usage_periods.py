@@ -12,7 +12,7 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import sum_fields
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.window import utc_nanoseconds
-from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
+from sessionlog.analytics.zones import PERIOD_KEYS
 from sessionlog.render.bar import STACKED, bar, stacked
 from sessionlog.render.cells import cell_len
 from sessionlog.render.heatmap import Amount, amount_of
@@ -140,7 +140,7 @@ def _signs(report: UsageReport, amount: Amount) -> Mapping[tuple[str, ...], int]
 def _so_far(key: str, name: str, report: UsageReport, view: View) -> Cell:
     """Return the mark `so far` for the current period, unless the time window ends before now."""
     now_ns, end_ns = utc_nanoseconds(view.now), None if report.window is None else report.window.end_ns
-    is_present = name == PERIOD_KEYS[key](now_ns, resolve_zone(view.tz)) and (end_ns is None or end_ns >= now_ns)
+    is_present = name == PERIOD_KEYS[key](now_ns, view.zone) and (end_ns is None or end_ns >= now_ns)
     return Cell("so far" if is_present else "", style="unfinished")
 
 
