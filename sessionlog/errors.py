@@ -179,6 +179,13 @@ class Problem:
         return f"{place} {self.kind} {self.detail}".rstrip()
 
 
+def log_problem(path: str, error: Exception, source: str = "") -> Problem:
+    """Return the problem of a log that an error kept from being read: it cannot be opened, or its source failed."""
+    if isinstance(error, LogNotReadable | MissingExtra):
+        return Problem(path=path, kind="unreadable", detail=str(error).removeprefix(f"{path}: "))
+    return Problem(path=path, kind="source_failed", detail=f"{source}: {type(error).__name__}: {error}")
+
+
 def problems_dict(count: int, problems: Sequence[Problem]) -> dict[str, Any]:
     """Return the `problems` object of a report's JSON: the count, and the first ten as sentences."""
     return {"count": count, "first": [str(problem) for problem in problems[:10]]}

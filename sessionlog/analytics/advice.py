@@ -21,7 +21,7 @@ from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage_columns import Costs
+from sessionlog.analytics.usage_columns import COST_COLUMNS, Costs
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
@@ -29,7 +29,6 @@ from sessionlog.context.findings import Finding, SessionFindings, find_in_sessio
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
 from sessionlog.fast_dataclasses import dataclass, field, replace
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log
@@ -99,9 +98,7 @@ COLUMNS = (
     Column("sessions", "count", "SESSIONS", 5),
     Column("count", "count", "TIMES", 2, label="times"),
     Column("tokens", "count", "TOKENS", 3, label="tokens"),
-    Column("known_cost_usd", "usd"),
-    Column("estimated_cost_usd", "usd"),
-    Column("cost_usd", "usd", "COST", label="cost"),
+    *COST_COLUMNS,
     Column("share", "ratio", "SHARE", 4, label="share of cost"),
     Column("before_count"),
     Column("before_tokens"),
@@ -306,9 +303,8 @@ def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Sess
 
 def _sessions(book: ReadBook, selection: Selection) -> Sequence[tuple[Any, ...]]:
     selection.prepare(book)
-    where, parameters = selection.where(listed_only=True, timed=False)
-    parts, bounds = selection.parts()
-    return book.query(_SESSIONS.format(tables=OF_PARTS.format(parts), where=where), parameters | bounds)
+    tables, where, parameters = selection.sums(listed_only=True)
+    return book.query(_SESSIONS.format(tables=tables, where=where), parameters)
 
 
 def time_before(selection: Selection) -> UsageWindow | None:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from sessionlog.analytics.status.sums import NAMED
 from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass
@@ -26,14 +27,8 @@ Place = tuple[int, int]
 _OTEL = "otel"
 _LONGEST_MS = 1e9
 _COLUMNS = "SELECT s.id, s.source, s.session, s.on_wire_of FROM all_sessions s WHERE NOT s.elsewhere AND"
-_NAMED = (
-    """s.source <> :otel AND s.id IN (SELECT t.session_id
-        FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN (:name, :path))""",
-    "s.session = :name",
-    "substr(s.session, 1, length(:name)) = :name",
-    "length(:name) >= 4 AND substr(s.session, -length(:name)) = :name",
-)
-"""How a text may name a session: its log, its id, the beginning of it, the end of it."""
+_IN_LOG = """s.source <> :otel AND s.id IN (SELECT t.session_id
+    FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN (:name, :path))"""
 
 
 class Request(NamedTuple):
@@ -134,9 +129,10 @@ def find_requests(book: ReadBook, target: str) -> Found:
 
 def _find(book: ReadBook, target: str) -> tuple[int, str, str, bool]:
     """Return (number, source, id, whether it was recorded on the wire) of the session that a text names."""
-    names = {"name": target, "path": os.path.abspath(target)}
-    for condition in _NAMED:
-        known = names | {"otel": _OTEL} if ":path" in condition else {"name": target}
+    for condition in (_IN_LOG, *NAMED):
+        known = {"name": target}
+        if condition is _IN_LOG:
+            known |= {"path": os.path.abspath(target), "otel": _OTEL}
         found = book.query(f"{_COLUMNS} {condition} ORDER BY s.session, s.source", known)
         found = [row for row in found if row[1] != _OTEL] or found
         if len(found) > 1:

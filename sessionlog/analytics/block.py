@@ -11,7 +11,7 @@ from operator import attrgetter
 from sessionlog.analytics.columns import Column, row_data
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.report import Report, SummedRows, cost_footnotes
-from sessionlog.analytics.usage_columns import Sums
+from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND
 from sessionlog.fast_dataclasses import dataclass, field
@@ -39,9 +39,7 @@ COLUMNS = (
     Column("cache_write_tokens", "count", "WRITTEN", 8, label="cache writes"),
     Column("reasoning_tokens", "count", "REASONING", 9, label="reasoning", shown=lambda b: b.reasoning_tokens or None),
     Column("total_tokens", "count", "TOKENS", label="tokens"),
-    Column("known_cost_usd", "usd"),
-    Column("estimated_cost_usd", "usd"),
-    Column("cost_usd", "usd", "COST", label="cost"),
+    *COST_COLUMNS,
     Column("cost_is_partial", "flag"),
 )
 """The columns of a block, in the order of JSON and CSV."""
@@ -54,7 +52,7 @@ TABLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block(Sums):
+class Block(SummedRows):
     """The sums of the records in one block.
 
     Attributes:
@@ -64,17 +62,7 @@ class Block(Sums):
         last_ns: The time of its last record.
         is_active: Whether the present lies in it.
         sessions: Distinct sessions with a record in it.
-        requests: LLM calls.
-        failed_requests: Failed LLM calls.
         models: Its models, the one with the most output first.
-        input_tokens: Tokens that touched no cache.
-        output_tokens: Generated tokens, reasoning included.
-        cache_read_tokens: Tokens served from a cache.
-        cache_write_tokens: Tokens written to a cache.
-        reasoning_tokens: The part of the output that was reasoning.
-        known_nano: Recorded cost in nano-dollars, None when none is recorded.
-        estimated_nano: Cost of the rest by the price table, None when there is none.
-        cost_is_partial: Whether a part has neither.
     """
 
     start_ns: int
@@ -83,17 +71,7 @@ class Block(Sums):
     last_ns: int
     is_active: bool
     sessions: int
-    requests: int
-    failed_requests: int
     models: tuple[str, ...]
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-    known_nano: int | None
-    estimated_nano: int | None
-    cost_is_partial: bool
 
     def to_dict(self) -> dict[str, Any]:
         """The block's object in the JSON document."""

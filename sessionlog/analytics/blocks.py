@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Sequence
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import fold_limits
 from sessionlog.analytics.question import Question, answer
-from sessionlog.analytics.report import add_up, findings_of
+from sessionlog.analytics.report import SummedRows, add_up, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_columns import PROVENANCE
 from sessionlog.analytics.usage_sums import PROVENANCE_SUMS
@@ -184,14 +184,11 @@ def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int
     models: dict[int, list[str]] = {}
     for hour, model in book.query(_MODELS.format(tables=tables, where=where), parameters):
         models.setdefault(hour, []).append(model)
-    names = (
-        "first_ns", "last_ns", "sessions", "requests", "failed_requests", "input_tokens", "output_tokens",
-        "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "known_nano", "estimated_nano",
-    )  # fmt: skip
+    names = ("first_ns", "last_ns", "sessions", *SummedRows.__slots__)
     blocks: dict[int, Block] = {}
     known: dict[int, Sequence[int]] = {}
     sql = _BLOCKS.format(tables=tables, where=where, provenance=PROVENANCE_SUMS)
-    for hour, *values, partial, exact, in_part, estimated, of_session in book.query(sql, parameters):
+    for hour, *values, exact, in_part, estimated, of_session in book.query(sql, parameters):
         known[hour] = (exact, in_part, estimated, of_session)
         start_ns, end_ns = hour * _HOUR_NS, (hour + length) * _HOUR_NS
         blocks[hour] = Block(
@@ -199,8 +196,7 @@ def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int
             end_ns=end_ns,
             is_active=start_ns <= selection.now_ns < end_ns,
             models=tuple(models[hour]),
-            cost_is_partial=bool(partial),
-            **dict(zip(names, values, strict=True)),
+            **dict(zip(names, values, strict=True)) | {"cost_is_partial": bool(values[-1])},
         )
     return blocks, known
 

@@ -11,7 +11,6 @@ from sessionlog.analytics.watch.sums import Window, find_running, last_context, 
 from sessionlog.analytics.window import UsageWindow, midnight
 from sessionlog.analytics.zones import day_key, local_time, resolve_zone
 from sessionlog.fast_dataclasses import dataclass, replace
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import QUARTER_NS
 
@@ -105,10 +104,9 @@ def _days(book: ReadBook, selection: Selection) -> tuple[int, ...]:
     noon_ns = midnight(local_time(selection.now_ns, zone).date(), zone) + _DAY_NS // 2
     names = [day_key(noon_ns - back * _DAY_NS, zone) for back in reversed(range(DAYS))]
     window = UsageWindow(start_ns=midnight(local_time(noon_ns - (DAYS - 1) * _DAY_NS, zone).date(), zone))
-    where, parameters = selection.where(timed=False)
-    tables, bounds = selection.parts(window)
+    tables, where, parameters = selection.sums(window)
     costs, tokens = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    rows = book.query(_QUARTERS.format(tables=OF_PARTS.format(tables), where=where), parameters | bounds)
+    rows = book.query(_QUARTERS.format(tables=tables, where=where), parameters)
     for time_ns, known, estimated, count in rows:
         name = day_key(time_ns, zone)
         if name in costs:

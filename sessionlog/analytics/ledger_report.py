@@ -9,8 +9,8 @@ from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, ClassVar, Self
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Self
 
     from sessionlog.ledger.summary import KeptSource, Summary
 
@@ -40,7 +40,7 @@ class LedgerReport(Report):
     schema = "sessionlog.ledger/2"
     title = "Ledger"
     thing = "agent"
-    columns: ClassVar[Sequence[Column]] = COLUMNS
+    columns = COLUMNS
 
     rows: tuple[KeptSource, ...] = ()
     file: Summary

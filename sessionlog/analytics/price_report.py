@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
@@ -53,7 +53,7 @@ class PriceReport(Report):
     thing = "model"
     is_timed = False
     total_row = False
-    columns: ClassVar[Sequence[Column]] = COLUMNS
+    columns = COLUMNS
 
     rows: tuple[PriceInfo, ...] = ()
 

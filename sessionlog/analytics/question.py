@@ -18,8 +18,9 @@ if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report
     from collections.abc import Callable, Collection, Mapping, Sequence
     from concurrent.futures import Executor
     from datetime import datetime, tzinfo
-    from typing import TypedDict, TypeVar
+    from typing import Any, TypedDict, TypeVar
 
+    from sessionlog.analytics.report import Report
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.engine.spark import Spark
     from sessionlog.ledger.reading import ReadBook
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
 
     _T = TypeVar("_T")
+    _R = TypeVar("_R", bound=Report)
     _S = TypeVar("_S", bound=Selection)
 
     class Options(TypedDict, total=False):
@@ -166,6 +168,16 @@ def answer(
     with opened(given) as names:
         question = replace(question, paths=names)
         return _answer(question, fold, needs_logs, cuts, with_calls=with_calls, by_time=by_time)
+
+
+def answer_sorted(question: Question, empty: _R, fold: Callable[[ReadBook], _R], **options: Any) -> _R:
+    """Call `answer`, and return the report with its rows sorted and limited; `empty` is the report without rows.
+
+    Raises:
+        InvalidQuery: The column to sort by is unknown: before anything is read; or as for `answer`.
+    """
+    empty.sorted_by(question.sort)
+    return answer(question, fold, **options).sorted_by(question.sort).limited(question.limit)
 
 
 def _answer(

@@ -139,7 +139,20 @@ def findings_of(book: ReadBook) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummedRows(Sums):
-    """The totals of rows with tokens and cost."""
+    """Tokens and cost of a row, or of several together.
+
+    Attributes:
+        requests: LLM calls.
+        failed_requests: Failed LLM calls.
+        input_tokens: Tokens that touched no cache.
+        output_tokens: Generated tokens, reasoning included.
+        cache_read_tokens: Tokens served from a cache.
+        cache_write_tokens: Tokens written to a cache.
+        reasoning_tokens: The part of the output that was reasoning.
+        known_nano: Recorded cost in nano-dollars, None when none is recorded.
+        estimated_nano: Cost of the rest by the price table, None when there is none.
+        cost_is_partial: Whether a part has neither.
+    """
 
     requests: int = 0
     failed_requests: int = 0

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, tzinfo
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from sessionlog import files
 from sessionlog.analytics.columns import Column
@@ -26,7 +26,7 @@ from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, f
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.engine.place import is_place
-from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, problems_dict
+from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, log_problem, problems_dict
 from sessionlog.events.envelope import Event
 from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.reader.stream import read_events
@@ -223,7 +223,7 @@ class RoutingReport(Report):
     schema = SCHEMA
     title = "Routing quality"
     total_row = False
-    columns: ClassVar[Sequence[Column]] = COLUMNS
+    columns = COLUMNS
 
     scan: RoutingQualityScan
 
@@ -288,8 +288,7 @@ def _read(path: str) -> Iterator[Event | Problem]:
     try:
         yield from read_events(path)
     except (LogNotReadable, MissingExtra) as error:
-        detail = str(error).removeprefix(f"{path}: ")
-        yield Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail)
+        yield log_problem(path, error)
 
 
 def _ratio(part: int, whole: int) -> float | None:

@@ -11,7 +11,7 @@ from sessionlog.analytics.window import UsageWindow, present_time, utc_nanosecon
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
 from sessionlog.errors import InvalidQuery
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.quarter_hours import parts
+from sessionlog.ledger.quarter_hours import OF_PARTS, parts
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
@@ -122,18 +122,20 @@ class Selection:
             for index, key in enumerate(self.by)
         ]
 
-    def where(self, *, listed_only: bool = False, timed: bool = True) -> tuple[str, dict[str, Any]]:
-        """Return the condition on records `r` and sessions `s`, with its parameters (see `filter_condition`).
-
-        `timed=False` leaves out the window, for sums from `parts`, which are chosen by time already.
-        """
-        condition, parameters = filter_condition(
-            self.filters, self.now_ns, listed_only=listed_only, expressions=self.expressions
-        )
-        if not timed:
-            return condition, parameters
+    def where(self, *, listed_only: bool = False) -> tuple[str, dict[str, Any]]:
+        """Return the condition on records `r` and sessions `s`, with its parameters (see `filter_condition`)."""
+        condition, parameters = self._filtered(listed_only=listed_only)
         timely, bounds = self.in_window()
         return f"{condition} AND {timely}", parameters | bounds
+
+    def sums(self, window: UsageWindow | None = None, *, listed_only: bool = False) -> tuple[str, str, dict[str, Any]]:
+        """Return the tables of sums in the window, or in another one, their condition, and the parameters of both."""
+        condition, parameters = self._filtered(listed_only=listed_only)
+        tables, bounds = self.parts(window)
+        return OF_PARTS.format(tables), condition, parameters | bounds
+
+    def _filtered(self, *, listed_only: bool) -> tuple[str, dict[str, Any]]:
+        return filter_condition(self.filters, self.now_ns, listed_only=listed_only, expressions=self.expressions)
 
     def parts(self, window: UsageWindow | None = None) -> tuple[str, dict[str, int]]:
         """Return the table expression of the sums in the window, or in another one, and its parameters.

@@ -10,11 +10,10 @@ from sessionlog.analytics.conditions import STATUS
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage_columns import Sums
+from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass, field, replace
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
@@ -55,9 +54,7 @@ COLUMNS = (
     Column("cache_write_tokens"),
     Column("reasoning_tokens"),
     Column("total_tokens", "count", "TOKENS", 5, label="tokens"),
-    Column("known_cost_usd", "usd"),
-    Column("estimated_cost_usd", "usd"),
-    Column("cost_usd", "usd", "COST", label="cost"),
+    *COST_COLUMNS,
     Column("cost_is_partial", "flag"),
     Column("counted", "flag"),
     Column("archived", "flag"),
@@ -79,9 +76,9 @@ WITH sums AS (
     FROM {tables} WHERE {where} GROUP BY r.session_id
 )
 SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
-    COALESCE(s.duration_ms, sums.active_ms), s.prompt, s.error, sums.requests, sums.failed, sums.input, sums.output,
-    sums.cache_read, sums.cache_write, sums.reasoning, sums.cost_nano, sums.estimate_nano, sums.unknown, s.counted,
-    s.archived, s.parent, s.id
+    COALESCE(s.duration_ms, sums.active_ms), s.prompt, s.error, s.counted, s.archived, s.parent, sums.requests,
+    sums.failed, sums.input, sums.output, sums.cache_read, sums.cache_write, sums.reasoning, sums.cost_nano,
+    sums.estimate_nano, sums.unknown, s.id
 FROM sums JOIN sessions s ON s.id = sums.session_id
 ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC
 """
@@ -95,7 +92,7 @@ GROUP BY s.id, l.model ORDER BY SUM(r.output) DESC, l.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSummary(Sums):
+class SessionSummary(SummedRows):
     """One session; numbers are sums over its responses in the window.
 
     Attributes:
@@ -112,16 +109,6 @@ class SessionSummary(Sums):
         duration_ms: Its wall time.
         prompt: The beginning of the first prompt.
         error: Why it failed.
-        requests: LLM calls.
-        failed_requests: Failed LLM calls.
-        input_tokens: Tokens that touched no cache.
-        output_tokens: Generated tokens.
-        cache_read_tokens: Tokens served from a cache.
-        cache_write_tokens: Tokens written to a cache.
-        reasoning_tokens: The part of the output that was reasoning.
-        known_nano: Recorded cost.
-        estimated_nano: Estimated cost of the rest.
-        cost_is_partial: Whether a part has neither.
         counted: Whether it counts in usage.
         archived: Whether its logs are deleted and only the ledger has it.
         parent: Id of the session of the same source that it was forked from; empty for none.
@@ -140,16 +127,6 @@ class SessionSummary(Sums):
     duration_ms: int
     prompt: str
     error: str
-    requests: int
-    failed_requests: int
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-    known_nano: int | None
-    estimated_nano: int | None
-    cost_is_partial: bool
     counted: bool
     archived: bool = False
     parent: str = ""
@@ -218,9 +195,7 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
 def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
     """Query a book for the sessions of a selection."""
     selection.prepare(book)
-    where, parameters = selection.where(listed_only=True, timed=False)
-    parts, bounds = selection.parts()
-    tables, parameters = OF_PARTS.format(parts), parameters | bounds
+    tables, where, parameters = selection.sums(listed_only=True)
     rows = _summaries(book, tables, where, parameters)
     return SessionList(
         window=selection.window,
@@ -246,7 +221,7 @@ def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, An
 
 
 def _summary(row: tuple[Any, ...], models: tuple[str, ...], same: dict[Any, Any]) -> SessionSummary:
-    names = (name for name in SessionSummary.__slots__ if name != "models")
+    names = (name for name in (*SessionSummary.__slots__, *SummedRows.__slots__) if name != "models")
     values = dict(zip(names, row[:-1], strict=True))
     for name in _SAME:
         values[name] = same.setdefault(values[name], values[name])

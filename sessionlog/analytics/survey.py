@@ -7,10 +7,10 @@ from the ledger: only changed logs are read, and only existing logs are counted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from sessionlog import files
 from sessionlog.analytics.columns import Column
@@ -133,7 +133,7 @@ class SourceReport(Report):
     title = "Sources"
     thing = "agent"
     total_row = False
-    columns: ClassVar[Sequence[Column]] = COLUMNS
+    columns = COLUMNS
 
     rows: tuple[FoundSource, ...] = ()
 

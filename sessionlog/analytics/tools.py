@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from sessionlog.analytics import conditions
-from sessionlog.analytics.question import Question, answer
+from sessionlog.analytics.question import Question, answer_sorted
 from sessionlog.analytics.report import findings_of
 from sessionlog.analytics.row_order import by_keys, period_order
 from sessionlog.analytics.selection import Selection
@@ -92,9 +92,8 @@ def aggregate_tools(paths: Paths = None, **options: Unpack[Options]) -> ToolRepo
     """
     question = Question(paths=paths, **options)
     selection = question.selection(CallSelection, DEFAULT_BY)
-    ToolReport(group_by=selection.by).sorted_by(question.sort)  # report a wrong column before reading
-    report = answer(question, lambda book: fold_tools(book, selection), cuts=())
-    return report.sorted_by(question.sort).limited(question.limit)
+    empty = ToolReport(group_by=selection.by)
+    return answer_sorted(question, empty, lambda book: fold_tools(book, selection), cuts=())
 
 
 def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:

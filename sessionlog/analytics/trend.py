@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from sessionlog.analytics.report import SummedRows
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 
 _DAY_NS = 86_400 * 1_000_000_000
@@ -23,33 +22,17 @@ _SUMS = """SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), SUM(r.input), S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeriodUsage(Sums):
+class PeriodUsage(SummedRows):
     """The usage in a window.
 
     Attributes:
         window: The window.
         sessions: Distinct sessions with a record in it.
-        requests: LLM calls.
-        input_tokens: Tokens that touched no cache.
-        output_tokens: Generated tokens.
-        cache_read_tokens: Tokens served from a cache.
-        cache_write_tokens: Tokens written to a cache.
-        known_nano: Recorded cost; None when none is recorded.
-        estimated_nano: Estimated cost of the rest; None when there is none.
-        cost_is_partial: Whether a part has neither.
         first_ns: The time of its first request; None without any.
     """
 
     window: UsageWindow
     sessions: int = 0
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    known_nano: int | None = None
-    estimated_nano: int | None = None
-    cost_is_partial: bool = False
     first_ns: int | None = None
 
 
@@ -128,10 +111,9 @@ def cuts_of(selection: Selection) -> set[int]:
 
 def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:
     """Return the usage of a selection's filters in a window."""
-    where, parameters = selection.where(timed=False)
-    tables, bounds = selection.parts(window)
-    sql = _SUMS.format(tables=OF_PARTS.format(tables), where=where)
-    [(sessions, requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters | bounds)
+    tables, where, parameters = selection.sums(window)
+    sql = _SUMS.format(tables=tables, where=where)
+    [(sessions, requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters)
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
     return PeriodUsage(
         window=window, sessions=sessions, requests=requests or 0, known_nano=known, estimated_nano=estimated,
@@ -142,7 +124,6 @@ def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> Perio
 
 def _has_earlier(book: ReadBook, selection: Selection, time_ns: int) -> bool:
     """Whether the selection has usage before an instant."""
-    where, parameters = selection.where(timed=False)
-    tables, bounds = selection.parts(UsageWindow(end_ns=time_ns))
-    sql = f"SELECT 1 FROM {OF_PARTS.format(tables)} WHERE {where} LIMIT 1"  # noqa: S608 - expressions of a closed list; values are bound
-    return bool(book.query(sql, parameters | bounds))
+    tables, where, parameters = selection.sums(UsageWindow(end_ns=time_ns))
+    sql = f"SELECT 1 FROM {tables} WHERE {where} LIMIT 1"  # noqa: S608 - expressions of a closed list; values are bound
+    return bool(book.query(sql, parameters))

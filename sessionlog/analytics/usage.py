@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import TIME_KEYS
-from sessionlog.analytics.question import Question, answer
+from sessionlog.analytics.question import Question, answer_sorted
 from sessionlog.analytics.report import findings_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
@@ -35,14 +35,13 @@ def aggregate_usage(paths: Paths = None, **options: Unpack[Options]) -> UsageRep
     """
     question = Question(paths=paths, **options)
     selection = question.selection(Selection, DEFAULT_BY)
-    UsageReport(group_by=selection.by).sorted_by(question.sort)  # report a wrong column before reading
-    report = answer(
+    return answer_sorted(
         question,
+        UsageReport(group_by=selection.by),
         lambda book: with_trend(book, selection, fold_usage(book, selection)),
         cuts=_cuts(question, selection),
         with_calls=False,
     )
-    return report.sorted_by(question.sort).limited(question.limit)
 
 
 def _cuts(question: Question, selection: Selection) -> set[int]:
@@ -57,7 +56,7 @@ def _cuts(question: Question, selection: Selection) -> set[int]:
 def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
     """Query a book for a report, with rows in their default order: time keys oldest first, then highest cost."""
     selection.prepare(book)
-    where, parameters = selection.where(timed=False)
+    _, where, parameters = selection.sums()
     tables, bounds = selection.parts()
     fill_shares(book.query, keys=selection.keys(), tables=tables, bounds=bounds, where=where, parameters=parameters)
     rows = [UsageRow(**sums) for sums in sums_of(book.query, selection.by)]

@@ -165,6 +165,14 @@ class SummedRow(UsageColumns):
         self.__dict__.update(sums)
 
 
+COST_COLUMNS = (
+    Column("known_cost_usd", "usd"),
+    Column("estimated_cost_usd", "usd"),
+    Column("cost_usd", "usd", "COST", label="cost"),
+)
+"""The columns of what rows cost, in the order of JSON and CSV."""
+
+
 def _tokens(name: str, title: str, rank: int, label: str) -> Column:
     return Column(
         name, "count", title, rank, label=label, shown=lambda row: getattr(row, name) if _has_usage(row) else None
@@ -205,9 +213,7 @@ COLUMNS = (
     _time("latency_p50_ms", "P50", 14, "latency p50"),
     _time("latency_p95_ms", "P95", 15, "latency p95"),
     Column("latency_p99_ms", "ms"),
-    Column("known_cost_usd", "usd"),
-    Column("estimated_cost_usd", "usd"),
-    Column("cost_usd", "usd", "COST", 0, label="cost"),
+    *COST_COLUMNS,
     Column("unknown_cost_sessions"),
     Column("unpriced_requests"),
     Column("cache_hit_rate", "ratio", "HIT", 5, label="cache hit", style=lambda rate: "cached" if rate > 0.5 else ""),

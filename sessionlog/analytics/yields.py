@@ -15,15 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.git_history import Commit, History, find_repository, read_history
-from sessionlog.analytics.question import Question, answer
+from sessionlog.analytics.question import Question, answer_sorted
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, sum_fields
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.errors import GitFailed, InvalidQuery
 from sessionlog.events.times import SECOND
 from sessionlog.fast_dataclasses import dataclass, field, fields_of, replace
-from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import FROM
 
@@ -62,9 +62,7 @@ COLUMNS = (
     Column("lost_commits", "count", "LOST", 2, style="failed", label="lost"),
     Column("lines_added", "count", "+LINES", 5, label="lines added"),
     Column("lines_removed", "count", "-LINES", 6, label="lines removed"),
-    Column("known_cost_usd", "usd"),
-    Column("estimated_cost_usd", "usd"),
-    Column("cost_usd", "usd", "COST", label="cost"),
+    *COST_COLUMNS,
     Column(
         "cost_per_merged_commit", "usd", "PER MERGED", 1, label="cost per merged commit",
         note="all cost of the row, also of what came to nothing, by its merged commits",
@@ -175,10 +173,8 @@ def report_yield(paths: Paths = None, *, into: str | None = None, **options: Unp
     unknown = [key for key in by if key not in BY]
     if unknown or len(set(by)) != len(by):
         raise InvalidQuery(f"cannot group commits by {', '.join(unknown or by)!r}; group by {', '.join(BY)}")
-    YieldReport(group_by=by).sorted_by(question.sort)  # report a wrong column before reading
     selection = replace(question, by=None).selection(Selection)
-    report = answer(question, lambda book: fold_yield(book, selection, by, into))
-    return report.sorted_by(question.sort).limited(question.limit)
+    return answer_sorted(question, YieldReport(group_by=by), lambda book: fold_yield(book, selection, by, into))
 
 
 def fold_yield(book: ReadBook, selection: Selection, by: Sequence[str], into: str | None = None) -> YieldReport:
@@ -259,13 +255,10 @@ def _works(book: ReadBook, selection: Selection) -> Iterator[_Work]:
 
     where, parameters = selection.where()
     book.query(_TIMES.format(where=where), parameters, add_time)
-    where, parameters = selection.where(timed=False)
-    parts, bounds = selection.parts()
-    for *sums, unknown, source, session, project, branch in book.query(
-        _COSTS.format(tables=OF_PARTS.format(parts), where=where), parameters | bounds
-    ):
-        names = SummedRows.__slots__[: len(sums)]
-        usage = SummedRows(**dict(zip(names, sums, strict=True)), cost_is_partial=bool(unknown))
+    tables, where, parameters = selection.sums()
+    sql = _COSTS.format(tables=tables, where=where)
+    for *sums, unknown, source, session, project, branch in book.query(sql, parameters):
+        usage = SummedRows(**dict(zip(SummedRows.__slots__, (*sums, bool(unknown)), strict=True)))
         own = times.get((source, session, project, branch), array("q"))
         yield _Work(
             source=source, session=session, project=project, branch=branch, usage=usage, times=array("q", sorted(own))

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sessionlog.analytics.audit import audit_session
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit
 
 
-def audit(
-    session: str,
-    *,
-    as_json: bool,
-    as_csv: bool,
-    as_markdown: bool,
-    wide: bool,
-    tz: str | None,
-    now: str | None,
-    ledger: str | None,
-    no_ledger: bool,
-    jobs: int | None,
-) -> None:
+def audit(session: str, **settings: Any) -> None:
     """Compare the agent's log of a session with what passed on the wire (`sessionlog run`), request by request.
 
     It names the requests that the agent does not log, such as titles and compactions, and token counts that differ. If
@@ -27,9 +17,7 @@ def audit(
 
     Example: sessionlog audit 7d3c --json
     """
-    formats = {"as_json": as_json, "as_csv": as_csv, "as_markdown": as_markdown, "wide": wide}
-    books = {"tz": tz, "now": now, "ledger": ledger, "no_ledger": no_ledger, "jobs": jobs}
-    arguments = r.ReportArguments(formats | books)
+    arguments = r.ReportArguments(settings)
     context = arguments.context()
     with r.scan_progress() as progress:
         report = audit_session(session, **arguments.options(context, progress))

@@ -14,27 +14,19 @@ from sessionlog.errors import LedgerUnusable, LogNotReadable, SessionLogError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from sessionlog.render.line import Line
     from sessionlog.render.report import View
 
 
-def budget(
-    *,
-    ledger: str | None,
-    jobs: int | None,
-    as_json: bool,
-    as_csv: bool,
-    as_markdown: bool,
-    tz: str | None,
-    now: str | None,
-) -> None:
+def budget(**settings: Any) -> None:
     """Show every budget of config.toml: what is used and reserved, how fast, when it runs out and when it resets.
 
     Example: sessionlog budget
     """
-    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    context = r.report_context(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
+    arguments = r.ReportArguments(settings)
+    form, context = arguments.form, arguments.context()
     rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
     report = _report(context, rules)
     if report.rows or form != "table":
@@ -46,16 +38,7 @@ def budget(
     _exit_for_errors(config_errors)
 
 
-def check(
-    *,
-    names: list[str] | None,
-    warn: bool,
-    ledger: str | None,
-    jobs: int | None,
-    as_json: bool,
-    tz: str | None,
-    now: str | None,
-) -> None:
+def check(*, names: list[str] | None, warn: bool, **settings: Any) -> None:
     """Exit with 1 if a budget is exceeded, and name it: for cron, CI and hooks.
 
     Exit codes: 0 no budget is exceeded; 1 one is; 2 a budget in config.toml is invalid, or there is none; 3 none is
@@ -63,14 +46,15 @@ def check(
 
     Example: sessionlog budget check daily --warn
     """
-    context = r.report_context(None, tz=tz, now=now, ledger=ledger, jobs=jobs)
+    arguments = r.ReportArguments(settings)
+    context = arguments.context()
     rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
     if not rules and not config_errors:
         _print_first_budget(context)
         raise Exit(USAGE)
     chosen, config_errors = _choose(rules, config_errors, names) if names else (rules, config_errors)
     report = _report(context, chosen)
-    if as_json:
+    if arguments.as_json:
         print_json(report.to_dict())
     found = report.names("exceeded", "warn") if warn else report.names("exceeded")
     _print_findings(report, found, context)
@@ -158,7 +142,7 @@ def _print_findings(report: BudgetReport, names: Sequence[str], context: r.Repor
     """Print the budgets with these names, which are exceeded or nearly so."""
     from sessionlog.render.budget import finding
 
-    _print_notes(finding(one, tz=context.zone, now=context.now) for one in report.rows if one.state.name in names)
+    _print_notes(finding(one, context.view()) for one in report.rows if one.state.name in names)
 
 
 def _print_caveats(report: BudgetReport) -> None:

@@ -8,7 +8,6 @@ from sessionlog.analytics.dashboard import read_dashboard
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import note
 from sessionlog.render.dashboard import render_dashboard
-from sessionlog.render.report import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +27,7 @@ def dashboard() -> None:
             prices=r.own_prices(context.settings, None), progress=progress,
         )  # fmt: skip
     hidden = () if find_spec("textual") else ("ui",)
-    r.print_lines(
-        lambda width: render_dashboard(
-            seen, View(width=width, tz=context.zone, now=context.now, home=context.home), hidden=hidden
-        )
-    )
+    r.print_lines(lambda width: render_dashboard(seen, context.view(width), hidden=hidden))
     for error in config_errors:
         note(f"sessionlog: {error}")
 

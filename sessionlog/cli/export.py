@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
 from sessionlog.export.events import ExportedEvents, export_events
@@ -22,14 +22,6 @@ def export(
     destination: str | None,
     otlp: str | None,
     parquet: bool,
-    paths: list[str] | None,
-    since: str | None,
-    until: str | None,
-    provider: list[str] | None,
-    model: list[str] | None,
-    project: list[str] | None,
-    status: list[str] | None,
-    source: list[str] | None,
     header: list[str] | None,
     signals: str | None,
     content: bool,
@@ -41,12 +33,7 @@ def export(
     no_text: bool,
     dry_run: bool,
     as_json: bool,
-    tz: str | None,
-    now: str | None,
-    ledger: str | None,
-    no_ledger: bool,
-    live: bool,
-    jobs: int | None,
+    **settings: Any,
 ) -> None:
     """Export requests, tool calls and sessions: to a collector of OpenTelemetry, or as parquet files.
 
@@ -59,15 +46,12 @@ def export(
     """
     if parquet == (otlp is not None):
         fail("give one of: sessionlog export --otlp http://localhost:4318, or sessionlog export DEST --parquet")
-    arguments = r.ReportArguments({
-        "since": since, "until": until, "provider": provider, "model": model, "project": project, "status": status,
-        "source": source, "tz": tz, "now": now, "ledger": ledger, "no_ledger": no_ledger, "live": live, "jobs": jobs,
-        "paths": paths,
-    })  # fmt: skip
+    arguments = r.ReportArguments(settings)
     of_parquet = {"--redact-projects": redact_projects, "--machine": machine, "--compact": compact, "--events": events}
     if otlp is None:
-        given = {"--header": header, "--signals": signals, "--content": content, "--again": again, "--live": live}
-        _check_parquet({**given, "--no-ledger": no_ledger and not paths})
+        given = {"--header": header, "--signals": signals, "--content": content, "--again": again}
+        no_ledger = arguments.no_ledger and not arguments.paths
+        _check_parquet({**given, "--live": arguments.live, "--no-ledger": no_ledger})
         _to_parquet(
             arguments, _destination(destination, hidden=redact_projects and events), machine=machine, compact=compact,
             redact_projects=redact_projects, dry_run=dry_run, as_json=as_json, texts=not no_text if events else None,
@@ -126,12 +110,7 @@ def _to_parquet(
     events = None
     if texts is not None:
         with r.scan_progress("reading events") as progress:
-            selection = EventSelection(
-                paths=context.paths, env=context.env, window=r.event_window(arguments.since, arguments.until, context),
-                ledger=context.ledger, sources=arguments.filters.get("source", ()),
-                projects=arguments.filters.get("project", ()), prices=r.price_book(context.settings),
-                jobs=context.jobs, progress=progress,
-            )  # fmt: skip
+            selection = r.event_selection(context, arguments, progress=progress)
             events = export_events(destination, selection, done.machine_id, has_texts=texts, dry_run=dry_run)
     _show(done, partial(render_parquet, done), arguments, context, as_json=as_json, events=events)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.cli import reporting as r
@@ -13,25 +13,26 @@ from sessionlog.ledger.summary import summarise_ledger
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
+    from sessionlog.ledger.book import Book
     from sessionlog.render.line import Line
     from sessionlog.render.report import View
 
 
-def ledger(
-    *, ledger: str | None, as_json: bool, as_csv: bool, as_markdown: bool, tz: str | None, now: str | None
-) -> None:
+def ledger(**settings: Any) -> None:
     """Show where the ledger is, what is in it, and which of its logs are gone. It reads no log.
 
     $SESSIONLOG_LEDGER, or `ledger` in config.toml, names another file.
 
     Example: sessionlog ledger
     """
-    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    context, path = ledger_context(ledger, tz=tz, now=now)
+    arguments = r.ReportArguments(settings)
+    context = arguments.context()
+    path = str(context.ledger)
     with usable(path):
         report = LedgerReport.of(summarise_ledger(path))
-    r.print_report(report, form, context, table=_table)
+    r.print_report(report, arguments.form, context, table=_table)
 
 
 def _table(report: LedgerReport, view: View) -> Iterable[Line]:
@@ -44,6 +45,15 @@ def ledger_context(ledger: str | None, *, tz: str | None = None, now: str | None
     """Return the context of a command on the ledger, and the ledger's path."""
     context = r.report_context(None, tz=tz, now=now, ledger=ledger)
     return context, str(context.ledger)
+
+
+@contextmanager
+def opened_ledger(context: r.ReportContext, path: str) -> Iterator[Book]:
+    """Yield the ledger, opened for writing; an unusable one ends the command."""
+    from sessionlog.ledger.store import open_ledger
+
+    with usable(path), closing(open_ledger(path, r.price_book(context.settings))) as book:
+        yield book
 
 
 @contextmanager

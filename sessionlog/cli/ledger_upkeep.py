@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import TypeVar
 
 import typer
 
 from sessionlog import files
 from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
-from sessionlog.cli.ledger import ledger_context, usable
+from sessionlog.cli.ledger import ledger_context, opened_ledger, usable
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.ledger import upkeep
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.book import Book
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.render.ledger_upkeep import (
     backup_document,
@@ -32,6 +30,8 @@ from sessionlog.render.ledger_upkeep import (
 )
 from sessionlog.render.numbers import size
 
+_T = TypeVar("_T")
+
 
 def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
     """Bring the ledger up to date now: read what is new in all logs, and show what was read. Reports do it, too.
@@ -39,7 +39,7 @@ def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
     Example: sessionlog ledger sync --jobs 4
     """
     context, path = ledger_context(ledger)
-    with _opened(context, path) as book, r.scan_progress() as progress:
+    with opened_ledger(context, path) as book, r.scan_progress() as progress:
         synced = refresh(book, context.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
     if as_json:
         print_json(synced_document(path, synced))
@@ -56,10 +56,7 @@ def verify(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
 
     Example: sessionlog ledger verify
     """
-    context, path = ledger_context(ledger)
-    prices = r.price_book(context.settings)
-    with usable(path), r.scan_progress() as progress:
-        verified = verify_ledger(path, prices, context.env, scanner=scanner(jobs=jobs), progress=progress)
+    _, verified = _read_again(verify_ledger, ledger, jobs)
     if as_json:
         print_json(verified.to_dict())
     else:
@@ -75,10 +72,7 @@ def rebuild(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
 
     Example: sessionlog ledger rebuild
     """
-    context, path = ledger_context(ledger)
-    prices = r.price_book(context.settings)
-    with usable(path), r.scan_progress() as progress:
-        rebuilt = upkeep.rebuild(path, prices, context.env, scanner=scanner(jobs=jobs), progress=progress)
+    path, rebuilt = _read_again(upkeep.rebuild, ledger, jobs)
     if as_json:
         print_json(rebuilt_document(path, rebuilt))
     else:
@@ -97,7 +91,7 @@ def backup(*, file: str, ledger: str | None, as_json: bool) -> None:
     context, path = ledger_context(ledger)
     if files.stat_path(path) is None:
         fail(f"{path}: there is no ledger yet", UNREADABLE)
-    with _opened(context, path) as book:
+    with opened_ledger(context, path) as book:
         count = upkeep.back_up(book, file)
     if as_json:
         print_json(backup_document(path, file, count))
@@ -125,7 +119,7 @@ def forget(
         fail("name what to forget: --source IDS, --before WHEN, or both")
     context, path = ledger_context(ledger, tz=tz, now=now)
     window = None if before is None else parse_usage_window(before, now=context.now, tz=context.zone)
-    with _opened(context, path) as book:
+    with opened_ledger(context, path) as book:
         found = upkeep.find_forgettable(
             book, sources=r.split_list(source), before_ns=None if window is None else window.start_ns
         )
@@ -140,14 +134,12 @@ def forget(
         note(kept_note(found))
 
 
-@contextmanager
-def _opened(context: r.ReportContext, path: str) -> Iterator[Book]:
-    with usable(path):
-        book = open_ledger(path, r.price_book(context.settings))
-        try:
-            yield book
-        finally:
-            book.close()
+def _read_again(work: Callable[..., _T], ledger: str | None, jobs: int | None) -> tuple[str, _T]:
+    """Call a function that reads all logs again; return the ledger's path and the result."""
+    context, path = ledger_context(ledger)
+    prices = r.price_book(context.settings)
+    with usable(path), r.scan_progress() as progress:
+        return path, work(path, prices, context.env, scanner=scanner(jobs=jobs), progress=progress)
 
 
 def _agreed(found: upkeep.Forgettable) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.price_report import PriceReport
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_text
-from sessionlog.events.times import parse_time
 from sessionlog.pricing.book import PriceBook, PriceInfo
 from sessionlog.render.pricing import render_no_price, render_price
 
@@ -20,10 +20,7 @@ def pricing(
     listing: bool,
     provider: str | None,
     at: str | None,
-    prices: str | None,
-    as_json: bool,
-    as_csv: bool,
-    as_markdown: bool,
+    **settings: Any,
 ) -> None:
     """Show what a model costs per million tokens, and the price's source.
 
@@ -31,14 +28,12 @@ def pricing(
 
     Example: sessionlog pricing claude-opus-4-5
     """
-    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    context = r.report_context(None, no_ledger=True)
-    at_ns = parse_time(at)
-    if at is not None and at_ns is None:
-        fail(f"--at {at!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
+    arguments = r.ReportArguments(settings)
+    form, context = arguments.form, r.report_context(None, no_ledger=True)
+    at_ns = r.parse_moment("--at", at)
     if model is None and not listing:
         fail("name a MODEL, or list all with --list")
-    book = r.price_book(context.settings, prices)
+    book = r.price_book(context.settings, arguments.prices)
     found = _listed(book, model, provider, at_ns) if listing else _price_of(book, model or "", provider, at_ns)
     if form != "table" or (listing and found):
         r.print_report(PriceReport(rows=tuple(found), priced_from=book.version), form, context)

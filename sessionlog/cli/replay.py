@@ -17,11 +17,10 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.reporting import note_archived, price_book, read_settings
+from sessionlog.cli.reporting import note_archived, parse_moment, price_book, read_settings
 from sessionlog.cli.share import share_of, share_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.events.times import parse_time
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
 from sessionlog.render.html.session import SessionPage
@@ -81,7 +80,7 @@ def replay(
     factor = _factor(speed, follow=follow)
     others = {"--follow": follow, "--speed": factor, "--json": as_json, "--plain": plain}
     share = share_of(others, html=html, markdown=markdown, scrub=scrub, force=force, full=full, tz=tz)
-    start_ns = _moment(at)
+    start_ns = parse_moment("--at", at)
     chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
@@ -116,15 +115,6 @@ def _price(prices: str | None) -> Price:
         return book().price(*args, **more)  # loading takes 40 ms: the head of the session is shown before
 
     return price
-
-
-def _moment(at: str | None) -> int | None:
-    if at is None:
-        return None
-    time_ns = parse_time(at)
-    if time_ns is None:
-        fail(f"--at {at!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
-    return time_ns
 
 
 def _subagents(word: str) -> Subagents:

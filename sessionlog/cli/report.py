@@ -11,7 +11,6 @@ from sessionlog.cli.output import fail, note
 from sessionlog.cli.pages import page_view, write_page
 from sessionlog.cli.session_pages import addresses_from, write_session_pages
 from sessionlog.render.html.report import render_overview
-from sessionlog.render.report import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +35,9 @@ def report(**settings: Any) -> None:
         options = arguments.options(context, progress)
         most = SESSIONS_LISTED if arguments.limit is None else arguments.limit
         found = overview(context.paths, most_sessions=most, **options)
-    view = View(tz=context.zone, now=context.now, home=context.home)
     pages = _pages(found, arguments, context)
-    write_page(
-        arguments.html, render_overview(found, view, budgets=_budgets(context), pages=pages), force=arguments.force
-    )
+    page = render_overview(found, context.view(80), budgets=_budgets(context), pages=pages)
+    write_page(arguments.html, page, force=arguments.force)
     for sentence in found.usage.notes:
         note(sentence)
 

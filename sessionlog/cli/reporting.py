@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.question import Options
     from sessionlog.analytics.report import Report
-    from sessionlog.analytics.window import UsageWindow
+    from sessionlog.analytics.sql.event_logs import EventSelection
     from sessionlog.archive.entry import Entry
     from sessionlog.engine.spark import Spark
     from sessionlog.ledger.sync import Progress
@@ -149,6 +149,12 @@ class ReportContext:
     jobs: int | None = None
     engine: Spark | None = None
 
+    def view(self, width: int = 0, *, wide: bool = False) -> View:
+        """Return the settings of a layout."""
+        from sessionlog.render.report import View
+
+        return View(width=width, tz=self.zone, now=self.now, wide=wide, home=self.home)
+
 
 def read_settings() -> Settings:
     """Load the settings, and show money in their currency until the command ends.
@@ -218,23 +224,39 @@ def _check_log(path: str, *, any_file: bool) -> None:
 
 def present(text: str | None) -> datetime:
     """Return the time of `--now`, or the present if it is not given; an invalid time ends the command."""
-    if text is None:
+    time_ns = parse_moment("--now", text)
+    if time_ns is None:
         return datetime.now(UTC)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+
+
+def parse_moment(option: str, text: str | None) -> int | None:
+    """Return the time of an option in nanoseconds, None if it is not given; an invalid time ends the command."""
+    if text is None:
+        return None
     from sessionlog.events.times import parse_time
 
     time_ns = parse_time(text)
     if time_ns is None:
-        fail(f"--now {text!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+        fail(f"{option} {text!r} is not an RFC 3339 time such as 2026-11-21T10:00:00Z")
+    return time_ns
 
 
-def event_window(since: str | None, until: str | None, context: ReportContext) -> UsageWindow | None:
-    """Return the window of `--since` and `--until` for events; None if neither is given."""
-    if since is None and until is None:
-        return None
+def event_selection(
+    context: ReportContext, arguments: ReportArguments, sessions: Sequence[str] = (), *, progress: Progress | None
+) -> EventSelection:
+    """Return the selection of events of a report's logs."""
+    from sessionlog.analytics.sql.event_logs import EventSelection
     from sessionlog.analytics.window_grammar import parse_usage_window
 
-    return parse_usage_window(since, until=until, now=context.now, tz=context.zone)
+    since, until = arguments.since, arguments.until
+    is_timed = since is not None or until is not None
+    return EventSelection(
+        paths=context.paths, env=context.env, ledger=context.ledger,
+        sources=arguments.filters.get("source", ()), projects=arguments.filters.get("project", ()),
+        window=parse_usage_window(since, until=until, now=context.now, tz=context.zone) if is_timed else None,
+        sessions=sessions, prices=price_book(context.settings), jobs=context.jobs, progress=progress,
+    )  # fmt: skip
 
 
 def own_prices(settings: Settings, path: str | None) -> PriceBook | None:
@@ -364,18 +386,15 @@ def print_report(
     if form == "json":
         print_json(report.lazy_dict())  # rows are made one by one, as there may be many
         return
-    from sessionlog.render.report import View, render_csv, render_markdown, render_table
-
-    def view(width: int = 0) -> View:
-        return View(width=width, tz=context.zone, now=context.now, wide=wide, home=context.home)
+    from sessionlog.render.report import render_csv, render_markdown, render_table
 
     match form:
         case "csv":
             print_text(render_csv(report))
         case "markdown":
-            print_text(render_markdown(report, view()))
+            print_text(render_markdown(report, context.view()))
         case _:
-            print_lines(lambda width: (table or render_table)(report, view(width)))
+            print_lines(lambda width: (table or render_table)(report, context.view(width, wide=wide)))
 
 
 def note_archived(entry: Entry) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
 from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
@@ -10,35 +12,22 @@ from sessionlog.render.notes import damage_note
 from sessionlog.sources.registry import NATIVE, choose_sources
 
 
-def routing_quality(
-    *,
-    paths: list[str] | None,
-    since: str | None,
-    until: str | None,
-    source: list[str] | None,
-    axis: str | None,
-    as_json: bool,
-    as_csv: bool,
-    as_markdown: bool,
-    tz: str | None,
-    now: str | None,
-    width: int | None,
-) -> None:
+def routing_quality(*, axis: str | None, width: int | None, **settings: Any) -> None:
     """Judge the router: how often its choice was kept, where people overrode it, and how that ended.
 
     Example: sessionlog routing-quality --since 7d --axis model
     """
-    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    context = r.report_context(paths, tz=tz, now=now)
-    if not any(one.id in NATIVE for one in choose_sources(r.split_list(source))):
+    arguments = r.ReportArguments(settings)
+    context = arguments.context()
+    if not any(one.id in NATIVE for one in choose_sources(r.split_list(arguments.source))):
         fail("only sessionlog's own logs have routing decisions: use --source native")
-    window = parse_usage_window(since, until=until, now=context.now, tz=context.zone)
+    window = parse_usage_window(arguments.since, until=arguments.until, now=context.now, tz=context.zone)
     folders = context.paths or context.settings.session_dir
     scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)
-    if form == "table":
+    if arguments.form == "table":
         _print(scan, context, width)
     else:
-        r.print_report(RoutingReport.of(scan), form, context)
+        r.print_report(RoutingReport.of(scan), arguments.form, context)
     _notes(scan, context)
 
 

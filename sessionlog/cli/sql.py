@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sessionlog.analytics.sql.question import LedgerQuery, limit_memory
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import reporting as r
+from sessionlog.cli.ledger import opened_ledger
 from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
 from sessionlog.cli.sql_output import print_answer, show_schema
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
 from sessionlog.render.sql import column_lines
 
 _TABLES = "The tables themselves are main.responses, main.sessions, main.calls and others: see sqlite_schema."
+_OF_EVENTS = ("since", "until", "project", "source", "session", "tz", "jobs")
+"""Settings that only --events has."""
 
 
 def sql(
@@ -25,21 +26,10 @@ def sql(
     words: list[str] | None,
     events: bool,
     schema: bool,
-    since: str | None,
-    until: str | None,
-    project: list[str] | None,
-    source: list[str] | None,
     session: list[str] | None,
-    as_json: bool,
-    as_csv: bool,
-    as_markdown: bool,
-    wide: bool,
-    tz: str | None,
-    jobs: int | None,
     no_sync: bool,
-    ledger: str | None,
     seconds: float,
-    now: str | None,
+    **settings: Any,
 ) -> None:
     """Query the ledger in SQL: the views usage (a row per response), sessions and tools (a row per call). Read only.
 
@@ -49,28 +39,24 @@ def sql(
 
     Example: sessionlog sql --events "SELECT time, session, text FROM messages WHERE text ILIKE '%deadlock%'"
     """
-    form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
-    narrowed = {
-        "since": since, "until": until, "project": project, "source": source, "session": session, "tz": tz,
-        "jobs": jobs,
-    }  # fmt: skip
+    arguments = r.ReportArguments(settings)
     if events:
         from sessionlog.cli.sql_events import sql_events
 
         if no_sync:
             fail("--no-sync is for the ledger; events are always read from the logs")
-        sql_events(words, form, narrowed, schema=schema, wide=wide, seconds=seconds, ledger=ledger, now=now)
+        sql_events(words, arguments, r.split_list(session), schema=schema, seconds=seconds)
     elif schema:
-        show_schema(form, VIEWS, [_TABLES])
+        show_schema(arguments.form, VIEWS, [_TABLES])
     else:
-        question = _question(words, narrowed)
-        _query_ledger(question, form, wide=wide, no_sync=no_sync, ledger=ledger, seconds=seconds, now=now)
+        question = _question(words, {**settings, "session": session})
+        _query_ledger(question, arguments, no_sync=no_sync, seconds=seconds)
 
 
-def _question(words: list[str] | None, narrowed: Mapping[str, object]) -> str:
+def _question(words: list[str] | None, settings: Mapping[str, Any]) -> str:
     """Return the query of the ledger; options and arguments that only events have end the command."""
-    for setting, value in narrowed.items():
-        if value is not None:
+    for setting in _OF_EVENTS:
+        if settings[setting] is not None:
             fail(f"--{setting} is for --events; a query of the ledger has WHERE")
     if not words:
         fail("""give a query: sessionlog sql "SELECT …"; --schema shows the views and their columns""")
@@ -79,17 +65,15 @@ def _question(words: list[str] | None, narrowed: Mapping[str, object]) -> str:
     return words[0]
 
 
-def _query_ledger(
-    question: str, form: str, *, wide: bool, no_sync: bool, ledger: str | None, seconds: float, now: str | None
-) -> None:
-    context = r.report_context(None, now=now, ledger=ledger)
+def _query_ledger(question: str, arguments: r.ReportArguments, *, no_sync: bool, seconds: float) -> None:
+    context = arguments.context()
     path = str(context.ledger)
     if not no_sync:
         _bring_up_to_date(context, path)
     now_ns = int(context.now.timestamp() * 1_000_000_000)
     limit_memory()
     try:
-        print_answer(LedgerQuery(path, question, now_ns), form, seconds, wide=wide)
+        print_answer(LedgerQuery(path, question, now_ns), arguments.form, seconds, wide=arguments.wide)
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
     except InvalidQuery as error:
@@ -98,17 +82,8 @@ def _query_ledger(
 
 def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
     """Read what is new in the logs into the ledger, and print its notes."""
-    try:
-        book = open_ledger(path, r.price_book(context.settings))
-        try:
-            with r.scan_progress() as progress:
-                refresh(book, context.env, scanner=scanner(), progress=progress)
-        finally:
-            book.close()
-    except LedgerUnusable as error:
-        fail(str(error), UNREADABLE)
-    except sqlite3.DatabaseError as error:
-        fail(f"{path}: {error}; `sessionlog ledger verify` shows more", UNREADABLE)
+    with opened_ledger(context, path) as book, r.scan_progress() as progress:
+        refresh(book, context.env, scanner=scanner(), progress=progress)
     for sentence in book.notes:
         note(sentence)
 

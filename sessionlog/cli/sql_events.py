@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
 from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.analytics.sql.event_relations import EXAMPLES, RELATIONS
@@ -24,33 +24,17 @@ _EXAMPLES = ("Examples:", *(f'  sessionlog sql --events "{example}"' for example
 
 
 def sql_events(
-    words: list[str] | None,
-    form: str,
-    narrowed: Mapping[str, Any],
-    *,
-    schema: bool,
-    wide: bool,
-    seconds: float,
-    ledger: str | None,
-    now: str | None,
+    words: list[str] | None, arguments: r.ReportArguments, sessions: Sequence[str], *, schema: bool, seconds: float
 ) -> None:
-    """Query the events of the logs; without a query show the relations, their columns and examples.
-
-    `narrowed` are the settings that choose events, by name.
-    """
+    """Query the events of the logs; without a query show the relations, their columns and examples."""
     if schema or not words:
-        show_schema(form, RELATIONS, _EXAMPLES)
+        show_schema(arguments.form, RELATIONS, _EXAMPLES)
         return
-    question, *paths = words
-    context = r.report_context(paths, tz=narrowed["tz"], now=now, ledger=ledger, jobs=narrowed["jobs"])
+    question, *arguments.paths = words
+    context = arguments.context()
     with r.scan_progress("reading events") as progress:
-        selection = EventSelection(
-            paths=context.paths, env=context.env, window=r.event_window(narrowed["since"], narrowed["until"], context),
-            ledger=context.ledger, sources=r.split_list(narrowed["source"]), projects=narrowed["project"] or (),
-            sessions=r.split_list(narrowed["session"]), prices=r.price_book(context.settings), jobs=context.jobs,
-            progress=progress,
-        )  # fmt: skip
-        _answer(question, selection, form, context, seconds, wide=wide)
+        selection = r.event_selection(context, arguments, sessions, progress=progress)
+        _answer(question, selection, arguments.form, context, seconds, wide=arguments.wide)
 
 
 def _answer(

@@ -77,7 +77,7 @@ def status(
     else:
         from sessionlog.render.status import render_status
 
-        r.print_lines(partial(render_status, found.to_dict(), tz=context.zone, now=context.now, home=context.home))
+        r.print_lines(lambda width: render_status(found.to_dict(), context.view(width)))
     for sentence in notes:
         note(sentence)
 

@@ -40,18 +40,7 @@ _PIPED_COLUMNS = 100
 """Width of a snapshot that goes to a pipe or a file."""
 
 
-def watch(
-    *,
-    interval: float,
-    once: bool,
-    source: list[str] | None,
-    project: list[str] | None,
-    as_json: bool,
-    tz: str | None,
-    now: str | None,
-    ledger: str | None,
-    no_ledger: bool,
-) -> None:
+def watch(*, interval: float, once: bool, **settings: Any) -> None:
     """Watch running sessions live: tokens and cost per minute, context fill, budgets, and the last events.
 
     The pace of a session is its use in the last five minutes divided by that time (four and a half to five minutes:
@@ -61,24 +50,24 @@ def watch(
     """
     if not LEAST_SECONDS <= interval <= MOST_SECONDS:
         fail(f"--interval {interval:g} is not a time of {LEAST_SECONDS:g} to {MOST_SECONDS:,} seconds")
+    arguments = r.ReportArguments(settings)
     if not once:
-        _check_live(as_json=as_json, now=now)
-    context = r.report_context(None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
+        _check_live(as_json=arguments.as_json, now=arguments.now)
+    context = arguments.context()
     config = _Config(context.settings)
-    filters = {"source": r.split_list(source), "project": project or []}
-    check_source_names(filters)
+    check_source_names(arguments.filters)
     with Watcher(
         ledger=context.ledger, prices=r.price_book(context.settings), env=context.env, zone=resolve_zone(context.zone),
-        filters=filters,
+        filters=arguments.filters,
     ) as watcher:  # fmt: skip
         rules, config_errors = parse_each_budget(context.settings.budgets, path=context.settings.config_path)
         watcher.set_budgets(rules, list(config_errors.values()))
         with r.scan_progress() as progress:
-            present = None if now is None else int(context.now.timestamp() * 1_000_000_000)
+            present = None if arguments.now is None else int(context.now.timestamp() * 1_000_000_000)
             seen = watcher.snapshot(present, scanner=scanner(), progress=progress)
         if not once:
             _watch(watcher, seen, context, interval, config)
-        elif as_json:
+        elif arguments.as_json:
             print_json(seen.to_dict())
         else:
             r.print_lines(partial(_snapshot_lines, seen, context))

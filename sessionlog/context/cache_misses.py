@@ -20,8 +20,8 @@ from sessionlog.events.times import SECOND, format_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.fast_dataclasses import dataclass, replace
-from sessionlog.sources.find import name_of_session, open_target
-from sessionlog.sources.protocol import Env, Log
+from sessionlog.sources.find import name_of_session
+from sessionlog.sources.protocol import Log
 from sessionlog.sources.values import text
 from sessionlog.transcript.damage import Damage
 from sessionlog.transcript.digests import raw_digest
@@ -174,28 +174,17 @@ class AnsweredRequest:
     detail: str = ""
 
 
-def cache_misses(
-    target: str | Log,
-    session: str | None = None,
-    *,
-    price: Price | None = None,
-    directory: str | None = None,
-    env: Env | None = None,
-) -> CacheReport:
+def cache_misses(log: Log, session: str | None = None, *, price: Price | None = None) -> CacheReport:
     """Find the cache misses of a session.
 
     Args:
-        target: A log, its path, or a session's id, its beginning or its end.
-        session: The session in a log that holds several; None for the one that `target` names, or the first.
+        log: Its log.
+        session: Its id in a log that holds several; None for the first.
         price: Prices tokens; None leaves costs out.
-        directory: Where our own sessions are.
-        env: The environment, which names the folders of logs.
 
     Raises:
-        LogNotReadable: Nothing matches, or the log cannot be read.
-        AmbiguousSession: Several sessions match.
+        LogNotReadable: The log cannot be read, or has no answered request.
     """
-    log, session = open_target(target, session, directory, env)
     fold = CacheFold(own=log.source.id in OWN)
     damage = Damage()
     for event in damage.events(read_session(log, session)):

@@ -142,14 +142,14 @@ def _pinned(directory: str, clock: _Clock) -> str:
     with log:
         _call(log, clock, messages, model, "It starts an HTTP server on port 8080 and greets whoever asks.", [],
               {"input": 2249, "output": 53}, 1670, cost_usd=0.00088928)  # fmt: skip
-        log.emit("override", _pin("model", model, "claude-sonnet-4-5"))
+        log.emit("override", _pin(model))
         log.end(duration_ms=clock.elapsed_ms)
     return log.session_id
 
 
 def _rejected_pin(directory: str, clock: _Clock) -> str:
     log = _session(directory, clock, prompt="summarise the release", work_dir="/home/you/src/site")
-    pin = _pin("model", "gpt-9", "claude-sonnet-4-5") | {"rejection_error": 'unknown model "gpt-9"'}
+    pin = _pin("gpt-9") | {"rejection_error": 'unknown model "gpt-9"'}
     log.emit("rejected_override", pin)
     log.close()
     return log.session_id
@@ -193,11 +193,11 @@ def _routed(requested: str, resolved: str, *, attempted: list[str]) -> dict[str,
     }
 
 
-def _pin(axis: str, pinned: str, chosen: str) -> dict[str, Any]:
+def _pin(model: str) -> dict[str, Any]:
     return {
-        "user_pin": {axis: pinned},
-        "auto_decision": {axis: chosen},
-        "axes_overridden": [axis],
-        "match_per_axis": {axis: pinned == chosen},
+        "user_pin": {"model": model},
+        "auto_decision": {"model": "claude-sonnet-4-5"},
+        "axes_overridden": ["model"],
+        "match_per_axis": {"model": False},
         "prompt_features": {"estimated_tokens": 2200, "requires_tools": False},
     }

@@ -38,11 +38,8 @@ class SessionLogMiddleware(Middleware):
         exchange = self._exchanges.open(f"{self._address}{request.url}", lambda: request.json)
         if exchange is None:
             return call_next(request)
-        try:
+        with exchange.watched():
             response = call_next(request)
-        except BaseException as error:
-            exchange.fail(error)
-            raise
         _follow(exchange, response, is_async=False)
         return response
 
@@ -51,11 +48,8 @@ class SessionLogMiddleware(Middleware):
         exchange = self._exchanges.open(f"{self._address}{request.url}", lambda: request.json)
         if exchange is None:
             return await call_next(request)
-        try:
+        with exchange.watched():
             response = await call_next(request)
-        except BaseException as error:
-            exchange.fail(error)
-            raise
         _follow(exchange, response, is_async=True)
         return response
 

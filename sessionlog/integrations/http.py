@@ -15,7 +15,7 @@ import re
 import sys
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache, lru_cache, partial
 from time import monotonic
 from types import ModuleType
@@ -88,11 +88,8 @@ class RecordingTransport:
         exchange = self._exchanges.begin(request)
         if exchange is None:
             return self._transport.handle_request(request)
-        try:
+        with exchange.watched(request.headers):
             response = self._transport.handle_request(request)
-        except BaseException as error:
-            exchange.fail(error, request.headers)
-            raise
         return exchange.follow(response, is_async=False)
 
     async def handle_async_request(self, request: Any) -> Any:
@@ -100,11 +97,8 @@ class RecordingTransport:
         exchange = self._exchanges.begin(request)
         if exchange is None:
             return await self._transport.handle_async_request(request)
-        try:
+        with exchange.watched(request.headers):
             response = await self._transport.handle_async_request(request)
-        except BaseException as error:
-            exchange.fail(error, request.headers)
-            raise
         return exchange.follow(response, is_async=True)
 
     def close(self) -> None:
@@ -275,6 +269,15 @@ class Exchange:
                     text = _without(text, _parts(sent), "[header]")
             self.end(error, text)
 
+    @contextmanager
+    def watched(self, headers: Mapping[str, str] | None = None) -> Iterator[None]:
+        """Record an error of the host that is raised in the context, and let it pass."""
+        try:
+            yield
+        except BaseException as error:
+            self.fail(error, headers)
+            raise
+
     def end(self, error: BaseException | None = None, text: str | None = None) -> None:
         """Record the answer: whole, failed, or as far as it came."""
         if self._has_ended:
@@ -374,13 +377,10 @@ def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Calla
             self._stream, self._exchange = stream, exchange
 
         def __iter__(self) -> Iterator[bytes]:
-            try:
+            with self._exchange.watched():
                 for piece in self._stream:
                     self._exchange.add(piece)
                     yield piece
-            except BaseException as error:
-                self._exchange.fail(error)
-                raise
             self._exchange.end()
 
         def close(self) -> None:
@@ -394,13 +394,10 @@ def _streams(library: ModuleType) -> tuple[Callable[[Any, Exchange], Any], Calla
             self._stream, self._exchange = stream, exchange
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            try:
+            with self._exchange.watched():
                 async for piece in self._stream:
                     self._exchange.add(piece)
                     yield piece
-            except BaseException as error:
-                self._exchange.fail(error)
-                raise
             self._exchange.end()
 
         async def aclose(self) -> None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.integrations.runs import Guard, Runs, is_cancellation, library
+from sessionlog.integrations.runs import Guard, Runs, is_cancellation, library, take_call_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.content_text import get
 
@@ -128,7 +128,7 @@ class SessionLogProcessor(TracingProcessor):
                 output=data.output,
                 duration_ms=milliseconds,
                 error=error or ("cancelled" if is_cancelled else None),
-                id=begun.take_id(data.name, data.input),
+                id=take_call_id(begun.requested, data.name, data.input),
             )
             return
         if not call.is_written:
@@ -174,14 +174,6 @@ class _Trace:
         self.outermost: str | None = None  # the span that ends the session, where the trace itself does not
         self.error: str | None = None
         self.output: str | None = None
-
-    def take_id(self, name: str, arguments: Json) -> str | None:
-        """Return the id of the first requested call with this name and these arguments, which spans lack."""
-        for index, call in enumerate(self.requested):
-            if (call["name"], call["arguments"]) == (name, arguments):
-                found: str | None = self.requested.pop(index)["id"]
-                return found
-        return None
 
 
 class _Call:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from sessionlog.errors import InvalidSessionId
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.integrations.runs import Guard, Runs, library
+from sessionlog.integrations.runs import Guard, Runs, library, take_call_id
 from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.genai import (
@@ -169,7 +169,7 @@ class SessionLogSpanProcessor(SpanProcessor):
         error, is_cancelled = _error_of(span)
         name, given = first_text(fields, TOOL) or span.name, _parsed(fields.get(TOOL_INPUT))
         with self._lock:
-            call_id = first_text(fields, TOOL_CALL) or ended.trace.take_id(name, given)
+            call_id = first_text(fields, TOOL_CALL) or take_call_id(ended.trace.requested, name, given)
         self._session(ended).tool_call(
             name,
             given,
@@ -277,14 +277,6 @@ class _Trace:
         if len(self.calls) > _MOST_COMPARED:
             del self.calls[next(iter(self.calls))]
         return True
-
-    def take_id(self, name: str, given: Json) -> str | None:
-        """Return the id of the first requested call with this name and these arguments, which some spans lack."""
-        for index, call in enumerate(self.requested):
-            if (call["name"], call["arguments"]) == (name, given):
-                found: str | None = self.requested.pop(index)["id"]
-                return found
-        return None
 
 
 class _Open:

@@ -37,6 +37,15 @@ def is_cancellation(error: BaseException | None) -> bool:
     return isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error).__name__ == "CancelledError"
 
 
+def take_call_id(requested: list[dict[str, Any]], name: str, arguments: Any) -> str | None:
+    """Remove the first requested call with this name and these arguments, and return its id, which spans may lack."""
+    for index, call in enumerate(requested):
+        if (call["name"], call["arguments"]) == (name, arguments):
+            found: str | None = requested.pop(index)["id"]
+            return found
+    return None
+
+
 class Guard:
     """A context in which an exception is counted by a logger and goes no further.
 

@@ -169,14 +169,12 @@ class Book(ReadBook):
         first = (*self._found.first, *problems.first)
         self._found = Problems(count=self._found.count + problems.count, first=first[:MOST_NAMED])
 
-    def _ask(
-        self,
-        sql: str,
-        parameters: dict[str, Any] | None = None,
-        make: Callable[[tuple[Any, ...]], Any] | None = None,
+    def query(
+        self, sql: str, parameters: dict[str, Any], make: Callable[[tuple[Any, ...]], Any] | None = None
     ) -> list[Any]:
+        """Run one query, as in `ReadBook`, on reconciled records."""
         self.reconcile()
-        return super()._ask(sql, parameters, make)
+        return super().query(sql, parameters, make)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

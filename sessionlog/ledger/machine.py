@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
 
 from sessionlog import files
 from sessionlog.hashes import blake2b
@@ -18,21 +17,20 @@ from sessionlog.ledger.changes import forget_exports
 SECRET_BYTES = 32
 
 
-def machine_secret(book: Book, copy: str, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> bytes:
+def machine_secret(book: Book, copy: str) -> bytes:
     """Return the secret of a ledger; the first call makes it. Of two processes that do so at once, both get one.
 
     Args:
         book: The ledger.
         copy: A file outside the ledger that has its secret, too: a ledger that was lost and made anew is the same
             machine. It is created, with its folders, for the user alone.
-        random_bytes: The source of a new secret.
 
     Raises:
         sqlite3.OperationalError: The ledger is locked for longer than a writer waits.
         OSError: The copy cannot be read or written.
     """
     if (known := book.meta("machine")) is None:
-        secret = _read(copy) or random_bytes(SECRET_BYTES)
+        secret = _read(copy) or secrets.token_bytes(SECRET_BYTES)
         book.connection.execute("INSERT OR IGNORE INTO meta VALUES ('machine', ?)", (secret.hex(),))
         known = book.meta("machine") or ""
     secret = bytes.fromhex(known)
@@ -41,9 +39,7 @@ def machine_secret(book: Book, copy: str, random_bytes: Callable[[int], bytes] =
     return secret
 
 
-def replace_secret(
-    book: Book, copy: str, secret: bytes, random_bytes: Callable[[int], bytes] = secrets.token_bytes
-) -> bytes:
+def replace_secret(book: Book, copy: str, secret: bytes) -> bytes:
     """Replace the secret of a ledger, so that it is another machine from now on; return the new one.
 
     Of two processes that do so at once, both get one.
@@ -52,7 +48,6 @@ def replace_secret(
         book: The ledger.
         copy: As in `machine_secret`.
         secret: The one that is to be replaced.
-        random_bytes: The source of a new secret.
 
     Raises:
         sqlite3.OperationalError: The ledger is locked for longer than a writer waits.
@@ -61,9 +56,8 @@ def replace_secret(
     book.connection.execute("BEGIN IMMEDIATE")
     try:
         if book.meta("machine") == secret.hex():
-            book.connection.execute(
-                "UPDATE meta SET value = ? WHERE name = 'machine'", (random_bytes(SECRET_BYTES).hex(),)
-            )
+            new = secrets.token_bytes(SECRET_BYTES).hex()
+            book.connection.execute("UPDATE meta SET value = ? WHERE name = 'machine'", (new,))
             forget_exports(book.connection)
         book.connection.execute("COMMIT")
     except BaseException:
@@ -80,7 +74,7 @@ def secret_without_ledger(path: str, random_bytes: Callable[[int], bytes] = secr
     """
     known = _read(path)
     if known is None:
-        _write(path, random_bytes(SECRET_BYTES))
+        _write(path, secrets.token_bytes(SECRET_BYTES))
         known = _read(path) or b""
     return known
 

@@ -46,14 +46,14 @@ class ReadBook:
     @property
     def problem_count(self) -> int:
         """The number of problems of logs that exist."""
-        [(count,)] = self._ask("SELECT COALESCE(SUM(problems), 0) FROM files WHERE NOT missing")
+        [(count,)] = self.query("SELECT COALESCE(SUM(problems), 0) FROM files WHERE NOT missing", {})
         return int(count)
 
     @property
     def problems(self) -> list[Problem]:
         """The first of these problems, at most a hundred."""
         named: list[Problem] = []
-        for (text,) in self._ask("SELECT named FROM files WHERE problems AND NOT missing ORDER BY path"):
+        for (text,) in self.query("SELECT named FROM files WHERE problems AND NOT missing ORDER BY path", {}):
             if len(named) >= MOST_NAMED:
                 break
             named += problems_of(text)
@@ -82,7 +82,7 @@ class ReadBook:
             (source, name): LoggedLimit(
                 time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
             )
-            for source, name, time_ns, used, window, resets_ns, plan in self._ask(sql)
+            for source, name, time_ns, used, window, resets_ns, plan in self.query(sql, {})
         }
 
     def meta(self, name: str) -> str | None:
@@ -104,15 +104,8 @@ class ReadBook:
         self, sql: str, parameters: dict[str, Any], make: Callable[[tuple[Any, ...]], Any] | None = None
     ) -> list[Any]:
         """Run one query and return its rows, or what `make` makes of each (see `rows_of`)."""
-        return self._ask(sql, {name: storable(v) if isinstance(v, str) else v for name, v in parameters.items()}, make)
-
-    def _ask(
-        self,
-        sql: str,
-        parameters: dict[str, Any] | None = None,
-        make: Callable[[tuple[Any, ...]], Any] | None = None,
-    ) -> list[Any]:
-        return rows_of(self.connection, sql, parameters, make)
+        stored = {name: storable(value) if isinstance(value, str) else value for name, value in parameters.items()}
+        return rows_of(self.connection, sql, stored, make)
 
     def close(self) -> None:
         """Close the database; one in memory is deleted."""

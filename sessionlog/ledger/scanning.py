@@ -17,7 +17,7 @@ from zlib import crc32
 from msgspec import Struct
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import LogNotReadable, MissingExtra, log_problem
 from sessionlog.hashes import hash_bytes
 from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify, is_versioned
 from sessionlog.ledger.rows import LogRows, to_rows
@@ -40,7 +40,6 @@ _SUMMED_WHOLE = 16 << 20
 _BLOCKS = 64
 _REMOTE_WHOLE, _REMOTE_BLOCKS = 256 << 10, 16  # each block that is not in memory is a request
 _PACKED = (".gz", ".zst")
-_FAILED = "source_failed"
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -100,7 +99,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
         head = ends.head(PRINT)
         resume = job.resume if job.resume is not None and _is_prefix_unchanged(job, job.resume, ends) else None
         scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
-        if failed and resume is not None and scan.problems.first[0].kind == _FAILED:  # its state may be damaged
+        if failed and resume is not None and scan.problems.first[0].kind == "source_failed":  # its state may be damaged
             resume = None
             scan, failed = scan_or_explain(Log(source=source, path=job.path))
         rows = to_rows(scan, prices, failed=failed, folder=folder)
@@ -144,15 +143,8 @@ def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bo
     """Scan one log; return (scan, False), or (a scan with one problem, True) if opening it or its source fails."""
     try:
         return log.source.scan(log.path, resume), False
-    except (LogNotReadable, MissingExtra) as error:
-        return _explained(log, "unreadable", str(error).removeprefix(f"{log.path}: ")), True
     except Exception as error:  # noqa: BLE001 - a bug in a source must not break the reports of all others
-        return _explained(log, _FAILED, f"{log.source.id}: {type(error).__name__}: {error}"), True
-
-
-def _explained(log: Log, kind: str, detail: str) -> LogScan:
-    problem = Problem(path=log.path, line=0, offset=0, kind=kind, detail=detail)
-    return LogScan(problems=Problems(count=1, first=(problem,)))
+        return LogScan(problems=Problems(count=1, first=(log_problem(log.path, error, log.source.id),))), True
 
 
 def _is_prefix_unchanged(job: Job, resume: Resume, ends: Ends) -> bool:

@@ -161,10 +161,10 @@ def merged_sessions(sessions: str) -> str:
     FROM timed WHERE NOT has_main_elsewhere
 )
 SELECT session_key, min(source) AS source, min(session) AS session,
-    {_first_of("parent", "by_start", "NULLIF(parent, '')")}, min(first_ns) AS start_ns, max(final_ns) AS last_ns,
+    {_first_of("parent", "NULLIF(parent, '')")}, min(first_ns) AS start_ns, max(final_ns) AS last_ns,
     max(CASE WHEN by_end = 1 THEN status END) AS status,
-    {_first_of("project", "by_start", _KNOWN.format("project"))},
-    {_first_of("harness", "by_start", _KNOWN.format("harness"))},
+    {_first_of("project", _KNOWN.format("project"))},
+    {_first_of("harness", _KNOWN.format("harness"))},
     max(CASE WHEN by_end = 1 THEN duration_ms END) AS duration_ms,
     max(turns) AS turns, bool_or(counted) AS counted, bool_or(absorbed) AS absorbed
 FROM ordered GROUP BY session_key"""  # noqa: S608 - names of the schema
@@ -174,6 +174,6 @@ _SAME = "PARTITION BY session_key"
 _KNOWN = "NULLIF(NULLIF({}, ''), 'unknown')"
 
 
-def _first_of(name: str, order: str, known: str) -> str:
-    """Return the expression of a column's first known value in an order; if none is known, of any."""
-    return f"COALESCE(min_by({known}, CASE WHEN {known} IS NOT NULL THEN {order} END), max({name})) AS {name}"
+def _first_of(name: str, known: str) -> str:
+    """Return the expression of a column's first known value, by start; if none is known, of any."""
+    return f"COALESCE(min_by({known}, CASE WHEN {known} IS NOT NULL THEN by_start END), max({name})) AS {name}"

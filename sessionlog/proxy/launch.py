@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from sessionlog.fast_dataclasses import dataclass
 
-__all__ = ["Launch"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity, log_problem
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.events.times import parse_time
 from sessionlog.fast_dataclasses import dataclass, field
@@ -81,8 +81,7 @@ def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> File
                 if len(kept) < _MAX_KEPT:
                     kept.append(problem)
     except (LogNotReadable, MissingExtra) as error:
-        detail = str(error).removeprefix(f"{path}: ")
-        damage.append(Problem(path=path, line=0, offset=0, kind="unreadable", detail=detail))
+        damage.append(log_problem(path, error))
         counts["unreadable"] += 1
         damaged += 1
     for problem in _find_stopped_repair(path):

@@ -14,11 +14,11 @@ from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import home_path
 
 _TABLE = (
-    Column(title="AGENT", name="agent", right=False),
-    Column(title="LOGS", name="logs"),
-    Column(title="SESSIONS", name="sessions"),
-    Column(title="SIZE", name="size"),
-    Column(title="PACKED", name="packed"),
+    Column("AGENT", right=False),
+    Column("LOGS"),
+    Column("SESSIONS"),
+    Column("SIZE"),
+    Column("PACKED"),
 )
 _PROBLEMS = 20
 
@@ -50,9 +50,9 @@ def render_archived(done: Archived, *, width: int, home: str = "", closed: str =
 def _row(name: str, entries: list[Entry], done: Archived) -> list[Cell]:
     packed = UNKNOWN if done.dry_run else size(sum(entry.packed for entry in entries))
     return [
-        Cell(text=one_line(name, 30)),
-        Cell(text=human_count(len(entries))),
-        Cell(text=human_count(len({session for entry in entries for session in entry.sessions}))),
-        Cell(text=size(sum(entry.bytes for entry in entries))),
-        Cell(text=packed),
+        Cell(one_line(name, 30)),
+        Cell(human_count(len(entries))),
+        Cell(human_count(len({session for entry in entries for session in entry.sessions}))),
+        Cell(size(sum(entry.bytes for entry in entries))),
+        Cell(packed),
     ]

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import tzinfo
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.window import describe_window
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.bar import bar
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
-from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, table_columns
+from sessionlog.render.numbers import duration, human_count, percent
+from sessionlog.render.report import View, cell, closing_notes, cost_cell, heading, row_cost, table_columns
 from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import clock, stamp
+from sessionlog.render.times import clock
 
 _NAME = 40
 _LABEL = 9
@@ -28,36 +27,27 @@ _TIMES = ("start", "end", "is_active", "last")
 """Columns that the table of blocks merges into its first three."""
 
 
-def _partial_mark(block: Block) -> str:
-    return "+" if block.cost_nano is not None and block.cost_is_partial else ""
-
-
-def _cost(block: Block) -> Cell:
-    return cost_cell(block.cost_usd, estimated=bool(block.estimated_nano), partial=block.cost_is_partial)
-
-
 _LIMIT_COLUMNS = (
-    Column(title="LIMIT", name="limit", right=False, least=18),
-    Column(title="", name="limit bar", rank=3, right=False),
-    Column(title="USED", name="used"),
-    Column(title="WINDOW", name="limit window", rank=2),
-    Column(title="RESETS", name="resets", right=False),
-    Column(title="AGE", name="limit age", rank=1),
-    Column(title="PLAN", name="limit plan", rank=4, right=False, least=6),
+    Column("LIMIT", right=False, least=18),
+    Column("", "limit bar", rank=3, right=False),
+    Column("USED"),
+    Column("WINDOW", "limit window", rank=2),
+    Column("RESETS", right=False),
+    Column("AGE", "limit age", rank=1),
+    Column("PLAN", "limit plan", rank=4, right=False, least=6),
 )
 
 
 def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Iterator[Line]:
     """Yield the lines of the terminal view; `gaps` adds a line for each pause between blocks."""
     hidden: list[str] = []
-    tz, now = view.tz, view.now
-    yield _title(report, tz, now)
+    yield _title(report, view)
     if report.active is not None:
         yield Line()
-        yield from _active(report.active, tz)
+        yield from _active(report.active, view.zone)
     if report.limits:
         yield Line()
-        rows = [_limit(one, tz, now) for one in report.limits]
+        rows = [_limit(one, view) for one in report.limits]
         limits = fit_table(_LIMIT_COLUMNS, rows, width=view.width, wide=view.wide)
         hidden += limits.hidden
         yield from limits.lines
@@ -65,12 +55,12 @@ def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Ite
         yield Line()
         sums = [column for column in table_columns(report) if column.name not in _TIMES]
         columns = (
-            Column(title="BLOCK", name="block", right=False),
-            Column(title="", name="active", rank=1),
-            Column(title="LAST", name="last", rank=7),
+            Column("BLOCK", right=False),
+            Column("", "active", rank=1),
+            Column("LAST", rank=7),
             *map(heading, sums),
         )
-        rows = [[*_times(block, tz, now), *(cell(column, block, view) for column in sums)] for block in report.rows]
+        rows = [[*_times(block, view), *(cell(column, block, view) for column in sums)] for block in report.rows]
         table = fit_table(columns, rows, width=view.width, wide=view.wide)
         hidden += table.hidden
         yield from _with_gaps(report, table.lines) if gaps else table.lines
@@ -81,75 +71,75 @@ def render_blocks(report: BlockReport, view: View, *, gaps: bool = False) -> Ite
 def limit_rows(report: BlockReport, view: View) -> tuple[list[str], list[list[str]]]:
     """Return the headings and the rows of the table of rate limits, without its bars."""
     named = [n for n, column in enumerate(_LIMIT_COLUMNS) if column.title]
-    rows = [_limit(one, view.tz, view.now) for one in report.limits]
+    rows = [_limit(one, view) for one in report.limits]
     return [_LIMIT_COLUMNS[n].title for n in named], [[row[n].text for n in named] for row in rows]
 
 
-def _title(report: BlockReport, tz: str, now: datetime) -> Line:
+def _title(report: BlockReport, view: View) -> Line:
     who = ", ".join(one_line(source, _NAME) for source in report.sources)
     if len(report.sources) > _FEW:
         who = f"{len(report.sources)} agents"
     many = counted(report.found_blocks, "block") + ("" if report.active is not None else ", none active")
     parts = [who] if who else []
-    span = describe_window(report.window, tz, now=now)
+    span = describe_window(report.window, view.tz, now=view.now)
     return Line.of((f"Blocks of {report.hours} h", "title"), *(f" · {part}" for part in (*parts, span, many)))
 
 
-def _active(active: ActiveBlock, tz: str) -> Iterator[Line]:
+def _active(active: ActiveBlock, zone: tzinfo) -> Iterator[Line]:
     """Yield the active block in four short lines."""
-    block, mark = active.block, "~" if active.block.estimated_nano else ""
-    end = clock(block.end_ns, resolve_zone(tz))
-    begun = f"{clock(block.start_ns, resolve_zone(tz))} – {end} · {duration(active.left_ms)} left"
+    block = active.block
+    end = clock(block.end_ns, zone)
+    begun = f"{clock(block.start_ns, zone)} – {end} · {duration(active.left_ms)} left"
     yield _labelled("now", begun, "title")
-    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [_cost(block).text])]
+    parts = [f"{human_count(block.total_tokens)} tokens", *([] if block.cost_nano is None else [row_cost(block).text])]
     parts += [counted(block.requests, "request"), counted(block.sessions, "session")]
     yield _labelled("used", " · ".join(parts))
     pace, fresh, tokens = active.tokens_per_minute, active.uncached_tokens_per_minute, active.projected_tokens
     if pace is None or fresh is None or tokens is None:
         yield _labelled("pace", "unknown before the first request is a minute old", "secondary")
         return
-    cost, at_end = active.cost_usd_per_hour, active.projected_cost_usd
-    hourly = "" if cost is None else f" · {cost_text(cost, estimated=bool(mark))}{_partial_mark(block)} an hour"
+    costs = (active.cost_usd_per_hour, active.projected_cost_usd)
+    hourly, at_end = ("" if cost is None else f" · {_cost(cost, block)}" for cost in costs)
     uncached = f"{human_count(round(fresh))} without cache"
-    yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly}")
-    projected = "" if at_end is None else f" · {cost_text(at_end, estimated=bool(mark))}{_partial_mark(block)}"
-    yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{projected} if it goes on like this")
+    yield _labelled("pace", f"{human_count(round(pace))} tokens a minute, {uncached}{hourly and f'{hourly} an hour'}")
+    yield _labelled(f"by {end}", f"{human_count(tokens)} tokens{at_end} if it goes on like this")
+
+
+def _cost(usd: float, block: Block) -> str:
+    return cost_cell(usd, estimated=bool(block.estimated_nano), partial=block.cost_is_partial).text
 
 
 def _labelled(label: str, text: str, style: str = "") -> Line:
     return Line.of((f"{label:<{_LABEL}} ", "secondary"), (text, style))
 
 
-def _limit(one: RateLimit, tz: str, now: datetime) -> list[Cell]:
-    used, zone = one.used_percent, resolve_zone(tz)
-    minutes, resets_ns = one.limit.window_minutes, one.resets_ns
-    resets = UNKNOWN if resets_ns is None else stamp(resets_ns, zone, now=now)
+def _limit(one: RateLimit, view: View) -> list[Cell]:
+    used, minutes, resets = one.used_percent, one.limit.window_minutes, view.stamp(one.resets_ns)
     faded = "secondary" if one.has_reset else ""
     style = faded if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
     return [
-        Cell(text=one_line(f"{one.source} {one.limit.name}", _NAME), style=faded),
-        Cell(text=bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
-        Cell(text=percent(None if used is None else used / 100), style=style),
-        Cell(text=duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
-        Cell(text=f"window over since {resets}" if one.has_reset else resets, style=faded),
-        Cell(text=duration(one.age_ms), style="secondary"),
-        Cell(text=one_line(one.limit.plan, _NAME), style="secondary"),
+        Cell(one_line(f"{one.source} {one.limit.name}", _NAME), style=faded),
+        Cell(bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
+        Cell(percent(None if used is None else used / 100), style=style),
+        Cell(duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
+        Cell(f"window over since {resets}" if one.has_reset else resets, style=faded),
+        Cell(duration(one.age_ms), style="secondary"),
+        Cell(one_line(one.limit.plan, _NAME), style="secondary"),
     ]
 
 
-def _times(block: Block, tz: str, now: datetime) -> list[Cell]:
+def _times(block: Block, view: View) -> list[Cell]:
     return [
-        Cell(text=_span(block, tz, now)),
-        Cell(text="●" if block.is_active else "", style="unfinished"),
-        Cell(text=clock(block.last_ns, resolve_zone(tz)), style="secondary"),
+        Cell(_span(block, view)),
+        Cell("●" if block.is_active else "", style="unfinished"),
+        Cell(clock(block.last_ns, view.zone), style="secondary"),
     ]
 
 
-def _span(block: Block, tz: str, now: datetime) -> str:
+def _span(block: Block, view: View) -> str:
     """Return start and end; the end has a date only where the block is a day or longer."""
-    zone = resolve_zone(tz)
-    ends = stamp(block.end_ns, zone, now=now) if _is_long(block) else clock(block.end_ns, zone)
-    return f"{stamp(block.start_ns, zone, now=now)} – {ends}"
+    ends = view.stamp(block.end_ns) if _is_long(block) else clock(block.end_ns, view.zone)
+    return f"{view.stamp(block.start_ns)} – {ends}"
 
 
 def _is_long(block: Block) -> bool:

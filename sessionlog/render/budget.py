@@ -6,13 +6,12 @@ Yellow marks the warn level and incomplete amounts, red an exceeded budget; a co
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 from sessionlog.analytics.budgets.report import IDLE, BudgetReport, ReportedBudget
 from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.states import BudgetState
-from sessionlog.analytics.zones import day_key, resolve_zone, zone_name
+from sessionlog.analytics.zones import day_key, zone_name
 from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.budget_notes import NAME, caveat_notes
 from sessionlog.render.escape import one_line
@@ -20,41 +19,38 @@ from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
 from sessionlog.render.report import View
 from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import clock, stamp
+from sessionlog.render.times import clock
 
 _STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
-_WORDS = {"ok": "", "warn": "warn", "exceeded": "exceeded"}
 _SCOPE = 60
 _SHORT, _ROOMY = 8, 110
 """Cells of a bar on a narrow terminal, and the columns from which a terminal has room for a full bar."""
 
 
 _COLUMNS = (
-    Column(title="BUDGET", name="budget", right=False, least=8),
-    Column(title="PER", name="time", rank=1, right=False),
-    Column(title="", name="bar", right=False),
-    Column(title="USED", name="used"),
-    Column(title="OF", name="limit"),
-    Column(title="LEFT", name="left"),
-    Column(title="%", name="percent"),
-    Column(title="", name="level", right=False),
-    Column(title="RESERVED", name="reserved", rank=5),
-    Column(title="AN HOUR", name="burn rate", rank=4),
-    Column(title="RUNS OUT", name="runs out", rank=2, right=False),
-    Column(title="RESETS", name="resets", rank=3, right=False),
-    Column(title="OF WHAT", name="scope", rank=6, right=False, least=12),
+    Column("BUDGET", right=False, least=8),
+    Column("PER", "time", rank=1, right=False),
+    Column("", "bar", right=False),
+    Column("USED"),
+    Column("OF", "limit"),
+    Column("LEFT"),
+    Column("%", "percent"),
+    Column("", "level", right=False),
+    Column("RESERVED", rank=5),
+    Column("AN HOUR", "burn rate", rank=4),
+    Column("RUNS OUT", rank=2, right=False),
+    Column("RESETS", rank=3, right=False),
+    Column("OF WHAT", "scope", rank=6, right=False, least=12),
 )
 
 
 def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
     """Yield the lines of the terminal view."""
-    tz, now, width = view.tz, view.now, view.width
-    zone = resolve_zone(tz)
-    at = stamp(int(now.timestamp()) * 1_000_000_000, zone, now=now)
-    yield Line.of(("Budgets", "title"), f" · {at} ({zone_name(zone)})")
+    at = view.stamp(int(view.now.timestamp()) * 1_000_000_000)
+    yield Line.of(("Budgets", "title"), f" · {at} ({zone_name(view.zone)})")
     yield Line()
-    rows = [_row(one, tz, now, width) for one in report.rows]
-    table = fit_table(_COLUMNS, rows, width=width, wide=view.wide)
+    rows = [_row(one, view) for one in report.rows]
+    table = fit_table(_COLUMNS, rows, width=view.width, wide=view.wide)
     yield from table.lines
     yield Line()
     if any(one.state.estimated for one in report.rows):
@@ -67,25 +63,25 @@ def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
         yield Line(f"hidden columns: {', '.join(table.hidden)} (in --json)", "note")
 
 
-def _row(one: ReportedBudget, tz: str, now: datetime, width: int) -> list[Cell]:
+def _row(one: ReportedBudget, view: View) -> list[Cell]:
     state = one.state
     style = _STYLES[state.level]
     doubtful = "unfinished" if one.caveats else ""
     filled = None if state.is_unknown else min(1.0, state.percent / 100)
     return [
-        Cell(text=one_line(state.name, NAME)),
-        Cell(text=state.rule.span, style="secondary"),
-        Cell(text=bar(filled, BAR_CELLS if width >= _ROOMY else _SHORT), style=style or doubtful),
-        Cell(text=used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
-        Cell(text=_limit(state)),
-        Cell(text=_left(one), style=doubtful or ("estimated" if state.estimated else "")),
-        Cell(text=percent_words(state), style=style or doubtful),
-        Cell(text=level_words(state, doubtful=bool(one.caveats)), style=style or doubtful),
-        Cell(text=_amount(state.rule, state.reserved) if state.reserved else ""),
-        Cell(text=_amount(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
-        Cell(text=_when(state.runs_out_ns, tz, now), style="" if state.runs_out_ns is None else "unfinished"),
-        Cell(text=_when(state.resets_ns, tz, now), style="secondary"),
-        Cell(text=one_line(_scope(one), _SCOPE), style="secondary"),
+        Cell(one_line(state.name, NAME)),
+        Cell(state.rule.span, style="secondary"),
+        Cell(bar(filled, BAR_CELLS if view.width >= _ROOMY else _SHORT), style=style or doubtful),
+        Cell(used_words(state), style=doubtful or ("estimated" if state.estimated else "")),
+        Cell(_bare(state.rule, state.limit)),
+        Cell(_left(one), style=doubtful or ("estimated" if state.estimated else "")),
+        Cell(percent_words(state), style=style or doubtful),
+        Cell(level_words(state, doubtful=bool(one.caveats)), style=style or doubtful),
+        Cell(amount_words(state.rule, state.reserved) if state.reserved else ""),
+        Cell(amount_words(state.rule, state.burn_per_hour) if state.burn_per_hour else ""),
+        Cell(_when(state.runs_out_ns, view), style="" if state.runs_out_ns is None else "unfinished"),
+        Cell(_when(state.resets_ns, view), style="secondary"),
+        Cell(one_line(_scope(one), _SCOPE), style="secondary"),
     ]
 
 
@@ -93,9 +89,8 @@ def used_words(state: BudgetState, *, unit: bool = True) -> str:
     """Return the used amount, with `~` if it is estimated and `+` if a part has no price."""
     if state.is_unknown:
         return UNKNOWN
-    if unit:
-        return _amount(state.rule, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
-    return _bare(state, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
+    words = amount_words if unit else _bare
+    return words(state.rule, state.used, estimated=state.estimated) + ("+" if state.unpriced else "")
 
 
 def percent_words(state: BudgetState) -> str:
@@ -107,8 +102,8 @@ def percent_words(state: BudgetState) -> str:
 
 def level_words(state: BudgetState, *, doubtful: bool = False) -> str:
     """Return the level in a word; "" for a budget that certainly has enough left."""
-    if state.is_idle or _WORDS[state.level]:
-        return _WORDS[state.level]
+    if state.is_idle or state.level != "ok":
+        return "" if state.level == "ok" else state.level
     if state.is_unknown:
         return "unknown"
     return "at least" if state.unpriced or doubtful else ""
@@ -118,37 +113,26 @@ def _left(one: ReportedBudget) -> str:
     left = one.state.left
     if left is None or (one.caveats and left > 0):
         return UNKNOWN
-    return _bare(one.state, left, estimated=one.state.estimated and left > 0)
+    return _bare(one.state.rule, left, estimated=one.state.estimated and left > 0)
 
 
-def _amount(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
-    return (
-        cost_text(amount, estimated=estimated)
-        if rule.unit == "usd"
-        else f"{human_count(round(amount))} {_short(rule.unit)}"
-    )
+def amount_words(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
+    """Return an amount with its unit."""
+    unit = {"tokens": " tok", "requests": " req"}.get(rule.unit, "")
+    return _bare(rule, amount, estimated=estimated) + unit
 
 
-def _limit(state: BudgetState) -> str:
-    return _bare(state, state.limit)
-
-
-def _bare(state: BudgetState, amount: float, *, estimated: bool = False) -> str:
+def _bare(rule: BudgetRule, amount: float, *, estimated: bool = False) -> str:
     """Return an amount without its unit."""
-    return cost_text(amount, estimated=estimated) if state.unit == "usd" else human_count(round(amount))
+    return cost_text(amount, estimated=estimated) if rule.unit == "usd" else human_count(round(amount))
 
 
-def _short(unit: str) -> str:
-    return {"tokens": "tok", "requests": "req"}.get(unit, unit)
-
-
-def _when(time_ns: int | None, tz: str, now: datetime) -> str:
+def _when(time_ns: int | None, view: View) -> str:
     """Return the time of day, with the date unless it is today."""
     if time_ns is None:
         return ""
-    zone = resolve_zone(tz)
-    today = day_key(int(now.timestamp()) * 1_000_000_000, zone)
-    return clock(time_ns, zone) if day_key(time_ns, zone) == today else stamp(time_ns, zone, now=now)
+    today = day_key(int(view.now.timestamp()) * 1_000_000_000, view.zone)
+    return clock(time_ns, view.zone) if day_key(time_ns, view.zone) == today else view.stamp(time_ns)
 
 
 def _scope(one: ReportedBudget) -> str:
@@ -160,16 +144,16 @@ def _scope(one: ReportedBudget) -> str:
     return ", ".join(parts)
 
 
-def finding(one: ReportedBudget, *, tz: str, now: datetime) -> str:
+def finding(one: ReportedBudget, view: View) -> str:
     """Return the sentence that a budget is exceeded, or nearly used."""
     state = one.state
-    shown = used_words(state), _limit(state)
+    shown = used_words(state), _bare(state.rule, state.limit)
     how = "exceeded" if state.level == "exceeded" else "nearly used"
     words = f"{one_line(state.name, NAME)}: {how}: {shown[0]} of {shown[1]} per {state.rule.span}"
     words += f" ({percent_words(state)})" + (f" in session {one_line(one.session, _SCOPE)}" if one.session else "")
     if state.resets_ns is None:
         return words
-    return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, tz, now)}"
+    return f"{words}, {'resets' if state.rule.period else 'begins to reset'} {_when(state.resets_ns, view)}"
 
 
 def confirmed_document(path: str, confirmed: Sequence[str]) -> dict[str, Any]:

@@ -16,14 +16,18 @@ NAME = 30
 
 def caveat_notes(report: BudgetReport) -> list[str]:
     """Return a sentence for each reason why amounts are incomplete, with the names of its budgets."""
+    return gap_notes([(one_line(one.state.name, NAME), one.caveats) for one in report.rows])
+
+
+def gap_notes(gaps: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return a sentence for each reason; `gaps` has (name, reasons) of every budget."""
     names_by_gap: dict[str, list[str]] = {}
-    for one in report.rows:
-        for gap in one.caveats:
-            names_by_gap.setdefault(gap, []).append(one_line(one.state.name, NAME))
-    total = len(report.rows)
+    for name, reasons in gaps:
+        for reason in reasons:
+            names_by_gap.setdefault(reason, []).append(name)
     return [
-        f"not all is known{'' if len(names) == total else ' of ' + ', '.join(names)}: {one_line(gap, 400)}"
-        for gap, names in names_by_gap.items()
+        f"not all is known{'' if len(names) == len(gaps) else ' of ' + ', '.join(names)}: {one_line(reason, 400)}"
+        for reason, names in names_by_gap.items()
     ]
 
 

@@ -25,13 +25,13 @@ _WHY = {
     "provider": "the provider's side", "not_in_log": "not in the log",
 }  # fmt: skip
 _COLUMNS = (
-    Column(title="REQUEST", name="request"),
-    Column(title="TIME", name="time", rank=2, right=False),
-    Column(title="MISSED", name="missed"),
-    Column(title="OF", name="expected", rank=1),
-    Column(title="COST", name="cost"),
-    Column(title="WHY", name="why", right=False),
-    Column(title="WHAT", name="what", right=False, least=16),
+    Column("REQUEST"),
+    Column("TIME", rank=2, right=False),
+    Column("MISSED"),
+    Column("OF", "expected", rank=1),
+    Column("COST"),
+    Column("WHY", right=False),
+    Column("WHAT", right=False, least=16),
 )
 
 
@@ -73,4 +73,4 @@ def _row(miss: CacheMiss, zone: tzinfo, now: datetime) -> list[Cell]:
         _WHY[miss.reason],
         one_line(miss.detail, 200),
     )
-    return [Cell(text=text) for text in texts]
+    return [Cell(text) for text in texts]

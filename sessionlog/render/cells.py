@@ -31,6 +31,11 @@ def cut_to(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
+def shorten(text: str, width: int) -> str:
+    """Return a text of at most `width` cells, with `…` where it is cut."""
+    return text if cell_len(text) <= width else f"{cut_to(text, max(0, width - 1))}…"
+
+
 def chop(text: str, width: int) -> list[str]:
     """Return a text in pieces of at most `width` cells; a width below 1 counts as 1."""
     width = max(1, width)

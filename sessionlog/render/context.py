@@ -36,22 +36,22 @@ _REPEATS = 2
 _NAME = 100
 
 _PARTS = (
-    Column(title="", name="part", right=False, least=10),
-    Column(title="TOKENS", name="tokens"),
-    Column(title="SHARE", name="share"),
-    Column(title="WHAT", name="what", right=False, least=20),
+    Column("", "part", right=False, least=10),
+    Column("TOKENS"),
+    Column("SHARE"),
+    Column("WHAT", right=False, least=20),
 )
 _LARGEST = (
-    Column(title="TOKENS", name="tokens"),
-    Column(title="SHARE", name="share"),
-    Column(title="LARGEST", name="largest", right=False, least=20),
-    Column(title="IN", name="part", rank=1, right=False),
+    Column("TOKENS"),
+    Column("SHARE"),
+    Column("LARGEST", right=False, least=20),
+    Column("IN", "part", rank=1, right=False),
 )
 _REPEATED = (
-    Column(title="TOKENS", name="tokens"),
-    Column(title="TIMES", name="times"),
-    Column(title="REPEATED", name="repeated", right=False, least=20),
-    Column(title="SPARE", name="spare", rank=1),
+    Column("TOKENS"),
+    Column("TIMES"),
+    Column("REPEATED", right=False, least=20),
+    Column("SPARE", rank=1),
 )
 
 
@@ -137,17 +137,17 @@ def _part_rows(report: ContextReport, *, full: bool) -> Iterator[list[Cell]]:
         what = ", ".join(map(_size, parts)) if len(parts) > 1 else _name(parts[0]).removeprefix(f"{title} ").strip("()")
         listed = parts if full and len(parts) > 1 else []
         yield [
-            Cell(text=f"{sign} {title}", style=f"in.{kind}"), _tokens(tokens), Cell(text=_share(tokens, report)),
-            Cell(text="" if listed else what, style="secondary"),
+            Cell(f"{sign} {title}", style=f"in.{kind}"), _tokens(tokens), Cell(_share(tokens, report)),
+            Cell("" if listed else what, style="secondary"),
         ]  # fmt: skip
         for part in listed:
             count = f" ({part.count})" if part.count > 1 else ""
-            yield [Cell(text=""), _tokens(part.tokens), Cell(text=_share(part.tokens, report)),
-                   Cell(text=f"{_name(part)}{count}", style="secondary")]  # fmt: skip
+            yield [Cell(""), _tokens(part.tokens), Cell(_share(part.tokens, report)),
+                   Cell(f"{_name(part)}{count}", style="secondary")]  # fmt: skip
     if report.window_tokens:
         sign, title = _TITLES["free"]
         free = _tokens(_free(report), estimated=report.reported_tokens is None)
-        yield [Cell(text=f"{sign} {title}", style="in.free"), free, Cell(text=""), Cell(text="")]
+        yield [Cell(f"{sign} {title}", style="in.free"), free, Cell(""), Cell("")]
 
 
 def _size(part: Part) -> str:
@@ -159,7 +159,7 @@ def _name(part: Part) -> str:
 
 
 def _tokens(tokens: int, *, estimated: bool = True) -> Cell:
-    return Cell(text=f"{'~' if estimated else ''}{human_count(tokens)}", style="estimated" if estimated else "")
+    return Cell(f"{'~' if estimated else ''}{human_count(tokens)}", style="estimated" if estimated else "")
 
 
 def _share(tokens: int, report: ContextReport) -> str:
@@ -188,8 +188,8 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 def _largest(items: Sequence[Item], report: ContextReport, width: int) -> Iterator[Line]:
     rows = [
-        [_tokens(item.tokens), Cell(text=_share(item.tokens, report)), Cell(text=one_line(item.name, 160)),
-         Cell(text=_TITLES[item.kind][1], style="secondary")]
+        [_tokens(item.tokens), Cell(_share(item.tokens, report)), Cell(one_line(item.name, 160)),
+         Cell(_TITLES[item.kind][1], style="secondary")]
         for item in items
     ]  # fmt: skip
     if rows:
@@ -199,7 +199,7 @@ def _largest(items: Sequence[Item], report: ContextReport, width: int) -> Iterat
 def _repeats(report: ContextReport, width: int, *, full: bool) -> Iterator[Line]:
     repeats = report.repeats if full else report.repeats[:_REPEATS]
     rows = [
-        [_tokens(repeat.tokens), Cell(text=f"×{repeat.count}"), Cell(text=one_line(repeat.name, 160)),
+        [_tokens(repeat.tokens), Cell(f"×{repeat.count}"), Cell(one_line(repeat.name, 160)),
          _tokens(repeat.spare_tokens)]
         for repeat in repeats
     ]  # fmt: skip

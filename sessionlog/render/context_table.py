@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sessionlog.context.snapshots.full_snapshot import FullContextSnapshot
 from sessionlog.context.snapshots.snapshot import ContextSnapshot
-from sessionlog.context.usage import SessionUsage
+from sessionlog.context.usage import Counts, SessionUsage
 from sessionlog.render.escape import one_line
 
 _WIDTHS = (20, 24, 40)
@@ -38,25 +38,23 @@ def make_full_context_table(snapshot: FullContextSnapshot) -> Table:
     """Return the sections MODEL, CONTEXT and MESSAGES; a message that no longer fits is marked."""
     table = _table()
     _title(table, "MODEL", "bold cyan", "Window")
-    _row(
-        table, "  Model", str(snapshot.context_window or "?"), one_line(snapshot.model_name or "unknown", _FIRST_WORDS)
-    )
+    _row(table, "  Model", snapshot.context_window or "?", one_line(snapshot.model_name or "unknown", _FIRST_WORDS))
     table.add_section()
     _title(table, "CONTEXT", "bold cyan", "Tokens", _measure(estimated=snapshot.estimated))
-    _row(table, "  System Prompts", str(snapshot.system_prompt_tokens))
-    _row(table, "  Tool Definitions", str(snapshot.tool_tokens), _names(tool.name for tool in snapshot.tools))
+    _row(table, "  System Prompts", snapshot.system_prompt_tokens)
+    _row(table, "  Tool Definitions", snapshot.tool_tokens, _names(tool.name for tool in snapshot.tools))
     if snapshot.memory_tokens:
-        _row(table, "  Memory", str(snapshot.memory_tokens))
-    _row(table, "  Messages", str(snapshot.current_tokens))
+        _row(table, "  Memory", snapshot.memory_tokens)
+    _row(table, "  Messages", snapshot.current_tokens)
     if snapshot.history_tokens:
-        _row(table, "  No Longer In", str(snapshot.history_tokens))
+        _row(table, "  No Longer In", snapshot.history_tokens)
     _total(table, snapshot.total_tokens, snapshot.context_window, is_known=snapshot.is_window_known)
     table.add_section()
     _title(table, "MESSAGES", "bold yellow", "Tokens")
     for message in snapshot.messages:
         mark = "  " if message.in_context else "✘ "
         words = one_line(f"{message.tool_name or ''} {message.content}", _FIRST_WORDS)
-        _row(table, mark + one_line(message.role, 18), str(message.estimated_tokens), words)
+        _row(table, mark + one_line(message.role, 18), message.estimated_tokens, words)
     return table
 
 
@@ -83,20 +81,20 @@ def _table() -> Table:
 
 def _add_context(table: Table, snapshot: ContextSnapshot) -> None:
     _title(table, "CONTEXT", "bold cyan", "Tokens", _measure(estimated=snapshot.estimated))
-    _row(table, "  System Prompts", str(snapshot.system_prompt_tokens))
-    _row(table, "  Tool Definitions", str(snapshot.tool_tokens))
-    _row(table, "  History", str(snapshot.get_history_total()))
-    _row(table, "  User", str(snapshot.current_user_tokens))
+    _row(table, "  System Prompts", snapshot.system_prompt_tokens)
+    _row(table, "  Tool Definitions", snapshot.tool_tokens)
+    _row(table, "  History", snapshot.get_history_total())
+    _row(table, "  User", snapshot.current_user_tokens)
     if snapshot.current_assistant_tokens:
-        _row(table, "  Assistant", str(snapshot.current_assistant_tokens))
+        _row(table, "  Assistant", snapshot.current_assistant_tokens)
     if traffic := snapshot.current_tool_call_tokens + snapshot.current_tool_return_tokens:
-        _row(table, "  Tool Usage", str(traffic))
+        _row(table, "  Tool Usage", traffic)
     if snapshot.model_input_tokens:
         missing = snapshot.not_in_messages or 0
         if missing:
-            _row(table, "  Not In Messages", str(missing), "what the provider counted more")
+            _row(table, "  Not In Messages", missing, "what the provider counted more")
         else:
-            _row(table, "  Parts", str(snapshot.total_tokens), "estimated; the total is the provider's count")
+            _row(table, "  Parts", snapshot.total_tokens, "estimated; the total is the provider's count")
     _total(
         table, snapshot.get_context_total(), snapshot.context_window, is_known=snapshot.is_window_known
     )  # fmt: skip
@@ -108,8 +106,8 @@ def _add_turn(table: Table, snapshot: ContextSnapshot) -> None:
     if turn is None:
         _row(table, "  No usage data")
         return
-    _row(table, "  Tool Calls", str(turn.tool_calls), _names(turn.tool_names))
-    _row(table, "  Steps", str(turn.requests))
+    _row(table, "  Tool Calls", turn.tool_calls, _names(turn.tool_names))
+    _row(table, "  Steps", turn.requests)
     _row(table, "  Duration", f"{turn.duration_seconds:.2f}s")
     _row(table, "", "Tokens", dim=True)
     steps = snapshot.turn_steps
@@ -119,10 +117,7 @@ def _add_turn(table: Table, snapshot: ContextSnapshot) -> None:
         name = f"Step {number}{took}"
         indent = 4 if len(name) + 4 <= _WIDTHS[0] else 2
         _row(table, " " * indent + name, tokens, _names(step.tool_names))
-    if len(steps) != 1:
-        _add_sums(table, turn.input_tokens, turn.output_tokens)
-    if turn.cache_read_tokens or turn.cache_write_tokens:
-        _add_cached(table, turn.cache_read_tokens, turn.cache_write_tokens)
+    _add_tokens(table, turn, with_sums=len(steps) != 1)
 
 
 def _add_session(table: Table, session: SessionUsage | None) -> None:
@@ -130,22 +125,20 @@ def _add_session(table: Table, session: SessionUsage | None) -> None:
     if session is None:
         _row(table, "  No session data")
         return
-    _row(table, "  Turns", str(session.turns))
-    _row(table, "  Tool Calls", str(session.tool_calls))
-    _row(table, "  Steps", str(session.requests))
+    _row(table, "  Turns", session.turns)
+    _row(table, "  Tool Calls", session.tool_calls)
+    _row(table, "  Steps", session.requests)
     _row(table, "", "Tokens", dim=True)
-    _add_sums(table, session.input_tokens, session.output_tokens)
-    if session.cache_read_tokens or session.cache_write_tokens:
-        _add_cached(table, session.cache_read_tokens, session.cache_write_tokens)
+    _add_tokens(table, session)
 
 
-def _add_sums(table: Table, input_tokens: int, output_tokens: int) -> None:
-    _row(table, "  Total Input", str(input_tokens))
-    _row(table, "  Total Output", str(output_tokens))
-
-
-def _add_cached(table: Table, read: int, written: int) -> None:
-    _row(table, "  Cached Input", str(read), f"of the input; {written} written" if written else "of the input")
+def _add_tokens(table: Table, used: Counts, *, with_sums: bool = True) -> None:
+    if with_sums:
+        _row(table, "  Total Input", used.input_tokens)
+        _row(table, "  Total Output", used.output_tokens)
+    read, written = used.cache_read_tokens, used.cache_write_tokens
+    if read or written:
+        _row(table, "  Cached Input", read, f"of the input; {written} written" if written else "of the input")
 
 
 def _total(table: Table, tokens: int, window: int, *, is_known: bool) -> None:
@@ -158,8 +151,8 @@ def _title(table: Table, title: str, style: str, unit: str, note: str = "") -> N
     table.add_row(Text(f"═══ {title} ═══", style), Text(unit, "dim"), Text(note, "dim"))
 
 
-def _row(table: Table, name: str, value: str = "", note: str = "", *, dim: bool = False) -> None:
-    table.add_row(Text(name), Text(value, "dim" if dim else ""), Text(note, "dim"))
+def _row(table: Table, name: str, value: object = "", note: str = "", *, dim: bool = False) -> None:
+    table.add_row(Text(name), Text(str(value), "dim" if dim else ""), Text(note, "dim"))
 
 
 def _measure(*, estimated: bool) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sessionlog._version import __version__
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.zones import date_words, local_time, resolve_zone
+from sessionlog.analytics.zones import date_words, local_time
 from sessionlog.render.bar import bar, spark
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, duration, human_count, percent
-from sessionlog.render.report import cost_cell
+from sessionlog.render.report import cost_cell, row_cost
 from sessionlog.render.status_line import (
     amount_of,
     at_least,
@@ -42,27 +42,27 @@ _ROOMY = 100
 _NAME, _PROJECT, _NOTE = 24, 40, 400
 
 _PERIODS = (
-    Column(title="", name="cost"),
-    Column(title="", name="sessions"),
-    Column(title="", name="tokens", rank=2),
-    Column(title="", name="trend", rank=1, right=False),
+    Column("", "cost"),
+    Column("", "sessions"),
+    Column("", "tokens", rank=2),
+    Column("", "trend", rank=1, right=False),
 )
 _RUNNING = (
-    Column(title="", name="model", right=False, least=20),
-    Column(title="", name="source", rank=5, right=False),
-    Column(title="", name="project", rank=2, right=False, least=12),
-    Column(title="", name="bar", rank=4, right=False),
-    Column(title="", name="context", rank=1),
-    Column(title="", name="cost"),
-    Column(title="", name="time", rank=3),
+    Column("", "model", right=False, least=20),
+    Column("", "source", rank=5, right=False),
+    Column("", "project", rank=2, right=False, least=12),
+    Column("", "bar", rank=4, right=False),
+    Column("", "context", rank=1),
+    Column("", "cost"),
+    Column("", "time", rank=3),
 )
 _BUDGETS = (
-    Column(title="", name="budget", right=False, least=16),
-    Column(title="", name="bar", rank=4, right=False),
-    Column(title="", name="percent"),
-    Column(title="", name="level", rank=1, right=False),
-    Column(title="", name="used", rank=2, right=False),
-    Column(title="", name="until", rank=3, right=False),
+    Column("", "budget", right=False, least=16),
+    Column("", "bar", rank=4, right=False),
+    Column("", "percent"),
+    Column("", "level", rank=1, right=False),
+    Column("", "used", rank=2, right=False),
+    Column("", "until", rank=3, right=False),
 )
 
 COMMANDS = (
@@ -117,7 +117,7 @@ def _title(seen: Dashboard, view: View) -> Line:
         return line
     line.append(f" · {counted(seen.whole.sessions, 'session')} of {counted(seen.sources, 'agent')}")
     if seen.whole.first_ns is not None:
-        zone = resolve_zone(view.tz)
+        zone = view.zone
         first = local_time(seen.whole.first_ns, zone).date()
         line.append(f" since {date_words(first, this_year=view.now.astimezone(zone).year)}")
     if seen.running:
@@ -148,15 +148,14 @@ def _periods(seen: Dashboard) -> list[list[Cell]]:
     drawn = spark(seen.days, len(seen.days)) if any(seen.days) else ""
     trend = "" if seen.week_before is None else _trend(seen.week, seen.week_before)
     days = Cell(parts=((drawn, ""), (f" last {len(seen.days)} days", "secondary")) if drawn else ())
-    return [[*_sums(seen.today), days], [*_sums(seen.week), Cell(text=trend)]]
+    return [[*_sums(seen.today), days], [*_sums(seen.week), Cell(trend)]]
 
 
 def _sums(used: PeriodUsage) -> list[Cell]:
-    cost = cost_cell(used.cost_usd, estimated=bool(used.estimated_nano), partial=used.cost_is_partial)
     return [
-        cost if used.requests else Cell(text="nothing yet", style="secondary"),
-        Cell(text=counted(used.sessions, "session") if used.requests else ""),
-        Cell(text=f"{human_count(used.total_tokens)} tokens" if used.requests else ""),
+        row_cost(used) if used.requests else Cell("nothing yet", style="secondary"),
+        Cell(counted(used.sessions, "session") if used.requests else ""),
+        Cell(f"{human_count(used.total_tokens)} tokens" if used.requests else ""),
     ]
 
 
@@ -176,12 +175,12 @@ def _running(one: RunningSession, view: View) -> list[Cell]:
     style = "" if share is None else severity(share)
     return [
         Cell(parts=(("● ", "unfinished"), (one_line(short_model(one.model), _NAME) or UNKNOWN, ""))),
-        Cell(text=one_line(one.source, _NAME), style="secondary"),
-        Cell(text=one_line(project, _PROJECT), style="secondary"),
-        Cell(text="" if share is None else bar(min(share, 100) / 100, 10), style=style),
-        Cell(text="" if share is None else f"ctx {percent(share / 100)}", style=style),
+        Cell(one_line(one.source, _NAME), style="secondary"),
+        Cell(one_line(project, _PROJECT), style="secondary"),
+        Cell("" if share is None else bar(min(share, 100) / 100, 10), style=style),
+        Cell("" if share is None else f"ctx {percent(share / 100)}", style=style),
         cost_cell(cost, estimated=one.estimated, partial=one.cost_is_partial),
-        Cell(text="" if one.start_ns is None else duration((now_ns - one.start_ns) / 1_000_000), style="secondary"),
+        Cell("" if one.start_ns is None else duration((now_ns - one.start_ns) / 1_000_000), style="secondary"),
     ]
 
 
@@ -194,12 +193,12 @@ def _budget(name: str, entry: Mapping[str, Any], view: View) -> list[Cell]:
     now_ns = int(view.now.timestamp()) * 1_000_000_000
     label = f"{one_line(str(entry['source']), _NAME)} " if is_percent else ""
     return [
-        Cell(text=label + budget_name(name, entry)),
-        Cell(text=bar(min(share, 100) / 100, 10), style=style),
-        Cell(text=percent(share / 100) + at_least(entry), style=style),
-        Cell(text=level_word(entry), style=style),
-        Cell(text="" if is_percent else of, style="estimated" if estimate else ""),
-        Cell(text=until_words(entry["resetsAt"], now_ns, resolve_zone(view.tz)), style="secondary"),
+        Cell(label + budget_name(name, entry)),
+        Cell(bar(min(share, 100) / 100, 10), style=style),
+        Cell(percent(share / 100) + at_least(entry), style=style),
+        Cell(level_word(entry), style=style),
+        Cell("" if is_percent else of, style="estimated" if estimate else ""),
+        Cell(until_words(entry["resetsAt"], now_ns, view.zone), style="secondary"),
     ]
 
 

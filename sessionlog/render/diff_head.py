@@ -16,21 +16,21 @@ from sessionlog.render.table import Cell, Column, fit_table
 
 DIFFERS = "≠"
 _FIGURES = (
-    Column(title="", name="differs", right=False),
-    Column(title="", name="what", right=False),
-    Column(title="A", name="A", right=False, least=16),
-    Column(title="B", name="B", right=False, least=16),
-    Column(title="B − A", name="B − A", right=False, rank=1),
+    Column("", "differs", right=False),
+    Column("", "what", right=False),
+    Column("A", "A", right=False, least=16),
+    Column("B", "B", right=False, least=16),
+    Column("B − A", "B − A", right=False, rank=1),
 )
 _TOOLS = (
-    Column(title="", name="differs", right=False),
-    Column(title="TOOL", name="tool", right=False, least=12),
-    Column(title="CALLS A", name="calls A"),
-    Column(title="CALLS B", name="calls B"),
-    Column(title="ERRORS A", name="errors A"),
-    Column(title="ERRORS B", name="errors B"),
-    Column(title="TIME A", name="time A", rank=1),
-    Column(title="TIME B", name="time B", rank=1),
+    Column("", "differs", right=False),
+    Column("TOOL", right=False, least=12),
+    Column("CALLS A", "calls A"),
+    Column("CALLS B", "calls B"),
+    Column("ERRORS A", "errors A"),
+    Column("ERRORS B", "errors B"),
+    Column("TIME A", "time A", rank=1),
+    Column("TIME B", "time B", rank=1),
 )
 _COUNTS = (
     ("turns", "turns"), ("messages", "messages"), ("inherited_messages", "inherited"),
@@ -50,10 +50,10 @@ def figure_lines(diff: SessionDiff, width: int) -> Sequence[Line]:
 def _figures(diff: SessionDiff) -> Iterator[list[Cell]]:
     left, right = diff.left.figures(), diff.right.figures()
     sides, both = (diff.left, diff.right), (left, right)
-    yield _row("session", [Cell(text=one_line(side.session, 60)) for side in sides], differs=False)
+    yield _row("session", [Cell(one_line(side.session, 60)) for side in sides], differs=False)
     if diff.left.source != diff.right.source:
-        yield _row("agent", [Cell(text=side.source) for side in sides])
-    yield _row("model", [Cell(text=_models(one)) for one in both])
+        yield _row("agent", [Cell(side.source) for side in sides])
+    yield _row("model", [Cell(_models(one)) for one in both])
     yield _row("status", [_status(one) for one in both])
     for name, title in (*_COUNTS, *_TOKENS):
         if left[name] or right[name]:
@@ -62,13 +62,13 @@ def _figures(diff: SessionDiff) -> Iterator[list[Cell]]:
     spent = [_cell(one["duration_ms"], _time) for one in both]
     yield _row("time", spent, _delta(left, right, "duration_ms", duration))
     if left["tool_calls"] or right["tool_calls"]:
-        calls = [Cell(text=_tool_calls(one)) for one in both]
+        calls = [Cell(_tool_calls(one)) for one in both]
         yield _row("tool calls", calls, _delta(left, right, "tool_calls"))
     if any(side.transcript.system for side in sides):
         prompts = [_cell(len(side.transcript.system) or None, _characters) for side in sides]
         yield _row("system prompt", prompts, differs=diff.is_same_system is False)
     if any(diff.offered.values()):
-        tools = [Cell(text=_offered(diff.offered, side)) for side in ("left", "right")]
+        tools = [Cell(_offered(diff.offered, side)) for side in ("left", "right")]
         yield _row("tools offered", tools, differs=True)
 
 
@@ -76,12 +76,12 @@ def _row(what: str, sides: Sequence[Cell], delta: str = "", *, differs: bool | N
     left, right = sides
     is_different = left.text != right.text if differs is None else differs
     mark = DIFFERS if is_different else ""
-    return [Cell(text=mark, style="unfinished"), Cell(text=what, style="secondary"), left, right,
-            Cell(text=delta if is_different else "", style="secondary")]  # fmt: skip
+    return [Cell(mark, style="unfinished"), Cell(what, style="secondary"), left, right,
+            Cell(delta if is_different else "", style="secondary")]  # fmt: skip
 
 
 def _cell(value: Any, show: Callable[[Any], str]) -> Cell:
-    return Cell(text=UNKNOWN if value is None else show(value))
+    return Cell(UNKNOWN if value is None else show(value))
 
 
 def _time(milliseconds: float) -> str:
@@ -100,7 +100,7 @@ def _status(figures: Mapping[str, Any]) -> Cell:
     status = figures["status"] or UNKNOWN
     is_failure = status not in ("success", "running", "unfinished", "cancelled", "unknown", UNKNOWN)
     why = f": {one_line(figures['error'], 60)}" if is_failure and figures["error"] else ""
-    return Cell(text=one_line(status.replace("_", " "), 40) + why, style="failed" if is_failure else "")
+    return Cell(one_line(status.replace("_", " "), 40) + why, style="failed" if is_failure else "")
 
 
 def _tool_calls(figures: Mapping[str, Any]) -> str:
@@ -173,7 +173,7 @@ def tool_lines(diff: SessionDiff, width: int, *, full: bool) -> Iterator[Line]:
 
 def _tool_row(tool: ToolPair) -> list[Cell]:
     left, right = tool.left or ToolUse(), tool.right or ToolUse()
-    cells = [Cell(text="" if tool.is_alike else DIFFERS, style="unfinished"), Cell(text=one_line(tool.tool, 60))]
-    cells += [Cell(text=human_count(use.calls)) for use in (left, right)]
-    cells += [Cell(text=human_count(use.errors), style="failed" if use.errors else "") for use in (left, right)]
+    cells = [Cell("" if tool.is_alike else DIFFERS, style="unfinished"), Cell(one_line(tool.tool, 60))]
+    cells += [Cell(human_count(use.calls)) for use in (left, right)]
+    cells += [Cell(human_count(use.errors), style="failed" if use.errors else "") for use in (left, right)]
     return [*cells, *(_cell(use.duration_ms, duration) for use in (left, right))]

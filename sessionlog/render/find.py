@@ -9,14 +9,13 @@ from itertools import islice
 from typing import Any
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.times import format_time
-from sessionlog.render.cells import cell_len, cut_to
+from sessionlog.render.cells import cell_len, shorten
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
 from sessionlog.render.replay.changes import ChangedLine, changes_of
 from sessionlog.render.report import View
-from sessionlog.render.times import clock, home_path, stamp
+from sessionlog.render.times import clock, home_path
 from sessionlog.search.file_calls import is_file
 from sessionlog.search.find import Found, Hit, Session
 from sessionlog.search.mended import Mended
@@ -63,14 +62,14 @@ def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterato
         yield _session_line(one.hit.session, one.hit, view)
         yield from _hit_lines(one.hit, view, "")
         for call in islice(one.after, _CALLS):
-            yield Line(f"      then {_fit(_call_line(call), max(20, view.width - 12))}", no_wrap=True)
+            yield Line(f"      then {shorten(_call_line(call), max(20, view.width - 12))}", no_wrap=True)
             for sign, text in islice(changes_of(arguments_of(call.input))[0], _DIFF_LINES):
                 yield _diff_line(sign, text, view)
         if one.count > _CALLS:
             yield Line(f"      … {counted(one.count - _CALLS, 'more call')}", "note")
         yield Line.of("      ", _outcome(one))
         if one.answer:
-            yield Line.of("      last answer  ", (_fit(one_line(one.answer, 400), max(20, view.width - 20)), ""))
+            yield Line.of("      last answer  ", (shorten(one_line(one.answer, 400), max(20, view.width - 20)), ""))
         yield Line(f"    {terminal(replay_command(one.hit))}", "note", no_wrap=True)
 
 
@@ -106,21 +105,21 @@ def _by_session(hits: Sequence[Hit]) -> list[tuple[Session, list[Hit]]]:
 
 
 def _session_line(session: Session, hit: Hit, view: View) -> Line:
-    when = "no time     " if hit.time_ns is None else stamp(hit.time_ns, resolve_zone(view.tz), now=view.now)
+    when = "no time     " if hit.time_ns is None else view.stamp(hit.time_ns)
     project = one_line(home_path(session.project, view.home), 40) or "–"
     line = Line.of((f"{when}  {one_line(session.source, 20)}  ", ""), (f"{project}  ", "secondary"))
     room = max(10, view.width - cell_len(line.plain) - 2)
     if session.prompt:
-        line.append(f"“{_fit(one_line(session.prompt, 200), room)}”", "title")
+        line.append(f"“{shorten(one_line(session.prompt, 200), room)}”", "title")
     line.no_wrap = True
     return line
 
 
 def _hit_lines(hit: Hit, view: View, file: str) -> Iterator[Line]:
-    when = "" if hit.time_ns is None else clock(hit.time_ns, resolve_zone(view.tz), with_seconds=True)
+    when = "" if hit.time_ns is None else clock(hit.time_ns, view.zone, with_seconds=True)
     failed = "✘ " if hit.kind == Kind.ERROR else ""
     label = f"{failed}{one_line(hit.tool, 24)}" if hit.tool else _LABELS[hit.kind]
-    line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{_fit(label, 20):20}  ", _style(hit.kind)))
+    line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{shorten(label, 20):20}  ", _style(hit.kind)))
     room = max(20, view.width - len(line.plain))
     if hit.where in _GONE:
         line.append(f"({_GONE[hit.where]}) ", "unfinished")
@@ -140,13 +139,8 @@ def _hit_lines(hit: Hit, view: View, file: str) -> Iterator[Line]:
 
 
 def _diff_line(sign: str, text: str, view: View) -> Line:
-    shown = _fit(terminal(text.expandtabs(4)), max(20, view.width - 12))
+    shown = shorten(terminal(text.expandtabs(4)), max(20, view.width - 12))
     return Line(f"        {' ' if sign == '@' else sign} {shown}", _STYLES[sign], no_wrap=True)
-
-
-def _fit(text: str, room: int) -> str:
-    """Return a text of at most so many cells, with `…` where it is cut."""
-    return text if cell_len(text) <= room else f"{cut_to(text, max(0, room - 1))}…"
 
 
 def _style(kind: Kind) -> str:
@@ -184,7 +178,7 @@ def _cut(pieces: Sequence[tuple[str, str]], room: int) -> Iterator[tuple[str, st
     for text, style in pieces:
         shown = terminal(text.replace("\t", " "))
         if cell_len(shown) > room:
-            yield _fit(shown, room), style
+            yield shorten(shown, room), style
             return
         if shown:
             yield shown, style

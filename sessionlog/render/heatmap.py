@@ -7,10 +7,10 @@ from datetime import date, timedelta
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
-from sessionlog.analytics.zones import MONTHS, WEEKDAYS, local_time, period_words, resolve_zone
+from sessionlog.analytics.zones import MONTHS, WEEKDAYS, local_time, period_words
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import human_count
-from sessionlog.render.report import View, closing_notes, cost_cell, title_line
+from sessionlog.render.report import View, closing_notes, row_cost, title_line
 
 Amount = Callable[[UsageRow], int]
 """Returns what bars and calendars draw of a row."""
@@ -63,7 +63,7 @@ def as_date(name: str) -> date | None:
 
 def _span(report: UsageReport, used: Mapping[date, UsageRow], view: View) -> tuple[date, date]:
     """Return the first and the last day shown: those of the time window, up to today."""
-    zone, window = resolve_zone(view.tz), report.window
+    zone, window = view.zone, report.window
     today = view.now.astimezone(zone).date()
     first, last = min(used), max(*used, today)
     if window is not None and window.start_ns is not None:
@@ -123,8 +123,8 @@ def _facts(
     """Yield the legend, the busiest day and the runs of days."""
     days = f" more · {len(used)} of {counted(shown_days, 'day')} · total {_amount(report.totals)}"
     yield Line.of(("    less ", "secondary"), (_LEVELS, "heat"), (days, "secondary"))
-    today = view.now.astimezone(resolve_zone(view.tz)).date()
-    words = " ".join(period_words("day", busiest.isoformat(), resolve_zone(view.tz), this_year=today.year).split())
+    today = view.now.astimezone(view.zone).date()
+    words = " ".join(period_words("day", busiest.isoformat(), view.zone, this_year=today.year).split())
     runs = list(_runs(sorted(used)))
     longest = counted(max(count for _, count in runs), "day")
     parts = [f"busiest {words} ({_amount(used[busiest])})", f"longest run {longest}"]
@@ -147,4 +147,4 @@ def _runs(days: Sequence[date]) -> Iterator[tuple[date, int]]:
 def _amount(row: UsageRow) -> str:
     if not row.cost_nano:
         return f"{human_count(row.total_tokens)} tokens"
-    return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=row.cost_is_partial).text
+    return row_cost(row).text

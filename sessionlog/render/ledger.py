@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.ledger_report import LedgerReport
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import size
 from sessionlog.render.report import View, cell, closing_notes, heading, table_columns
 from sessionlog.render.table import fit_table
-from sessionlog.render.times import home_path, stamp
+from sessionlog.render.times import home_path
 
 
 def render_summary(report: LedgerReport, view: View) -> Iterator[Line]:
@@ -23,11 +22,10 @@ def render_summary(report: LedgerReport, view: View) -> Iterator[Line]:
     if not summary.exists:
         yield Line("there is none yet: the first report makes it, and so does `sessionlog ledger sync`", "note")
         return
-    zone, now = resolve_zone(view.tz), view.now
     facts = [size(summary.bytes), f"schema version {summary.version}", f"{counted(summary.tool_calls, 'tool call')}"]
     if summary.oldest_ns is not None:
-        facts.append(f"oldest record {stamp(summary.oldest_ns, zone, now=now)}")
-    facts.append("not synced yet" if summary.synced_ns is None else f"synced {stamp(summary.synced_ns, zone, now=now)}")
+        facts.append(f"oldest record {view.stamp(summary.oldest_ns)}")
+    facts.append("not synced yet" if summary.synced_ns is None else f"synced {view.stamp(summary.synced_ns)}")
     yield Line(" · ".join(facts))
     yield Line()
     columns = table_columns(report)

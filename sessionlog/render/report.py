@@ -25,7 +25,7 @@ from sessionlog.render.times import home_path, stamp
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, tzinfo
     from typing import Any
 
     from sessionlog.analytics import columns as data
@@ -68,6 +68,15 @@ class View:
         self.wide = wide
         self.home = home
 
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of days and hours."""
+        return resolve_zone(self.tz)
+
+    def stamp(self, time_ns: int | None, *, with_seconds: bool = False) -> str:
+        """Return date and time of day, a dash for None."""
+        return UNKNOWN if time_ns is None else stamp(time_ns, self.zone, now=self.now, with_seconds=with_seconds)
+
 
 def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iterator[Line]:
     """Yield the lines of the terminal view; `notes` follow the table, before the report's own notes."""
@@ -78,13 +87,12 @@ def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iter
     yield Line()
     columns = table_columns(report)
     keys = [
-        Column(title=one_line(key.upper(), _KEY_WIDTH), name=key, right=False, least=report.least_key)
-        for key in report.group_by
+        Column(one_line(key.upper(), _KEY_WIDTH), key, right=False, least=report.least_key) for key in report.group_by
     ]
     rows = [[*_keys(report, row, view), *(cell(column, row, view) for column in columns)] for row in report.rows]
     total = None
     if report.total_row:
-        total = [Cell(text=text) for text in _total_keys(report, "total")]
+        total = [Cell(text) for text in _total_keys(report, "total")]
         total += [cell(column, report.totals, view) for column in columns]
     table = fit_table([*keys, *map(heading, columns)], rows, width=view.width, total=total, wide=view.wide)
     yield from table.lines
@@ -107,7 +115,7 @@ def render_markdown(report: Report, view: View) -> str:
     columns = [column for column in table_columns(report) if column.rank <= _MARKDOWN_RANK]
     if report.rows:
         columns = [c for c in columns if not (c.rank and is_empty(cell(c, row, view).text for row in report.rows))]
-    keys = [Column(title=markdown_cell(key), name=key, right=False) for key in report.group_by]
+    keys = [Column(markdown_cell(key), key, right=False) for key in report.group_by]
     named = [(list(map(markdown_cell, _key_values(report, row))), row) for row in report.rows]
     named += [(_total_keys(report, "**total**"), report.totals)] if report.total_row else []
     rows = [[*names, *(_markdown(column, row, view) for column in columns)] for names, row in named]
@@ -156,17 +164,15 @@ def table_columns(report: Report) -> list[data.Column]:
 def key_text(key: str, value: str, view: View) -> str:
     """Return the value of a group key as tables show it: periods in words, projects with `~` for the home folder."""
     if key in PERIOD_KEYS:
-        zone = resolve_zone(view.tz)
+        zone = view.zone
         return period_words(key, value, zone, this_year=view.now.astimezone(zone).year)
     return one_line(home_path(value, view.home) if key in _FOLDERS else value, _KEY_WIDTH)
 
 
 def heading(column: data.Column) -> Column:
     """Return the table column of a report's column."""
-    return Column(
-        title=column.title or "", name=column.label, rank=column.rank, right=column.unit not in _TEXTS,
-        least=column.least,
-    )  # fmt: skip
+    right = column.unit not in _TEXTS
+    return Column(column.title or "", column.label, rank=column.rank, right=right, least=column.least)
 
 
 def cell(column: data.Column, row: Any, view: View) -> Cell:
@@ -178,9 +184,9 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
     if column.name == "project" and value:
         value = home_path(value, view.home)
     if column.unit == "amount" and value is not None:
-        return Cell(text=cost_text(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
+        return Cell(cost_text(value) if row.unit == "usd" else f"{human_count(round(value))} {row.unit}")
     text = UNKNOWN if value is None else _FORMATTERS[column.unit](value, view)
-    return Cell(text=text, style=column.style(value))
+    return Cell(text, style=column.style(value))
 
 
 def _share(value: float, view: View) -> str:
@@ -204,9 +210,9 @@ _FORMATTERS: Mapping[str, Callable[[Any, View], str]] = {
     "text": lambda value, view: one_line(value, 200 if view.wide else _TEXT),
     "texts": lambda value, _: first_model(value),
     "sentences": lambda value, _: one_line("; ".join(value), _NOTE),
-    "time": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now),
-    "second": lambda value, view: stamp(value, resolve_zone(view.tz), now=view.now, with_seconds=True),
-    "day": lambda value, view: day_key(value, resolve_zone(view.tz)),
+    "time": lambda value, view: view.stamp(value),
+    "second": lambda value, view: view.stamp(value, with_seconds=True),
+    "day": lambda value, view: day_key(value, view.zone),
     "days": lambda value, _: counted(value, "day"),
     "flag": lambda value, _: "yes" if value else "",
 }
@@ -215,8 +221,7 @@ _FORMATTERS: Mapping[str, Callable[[Any, View], str]] = {
 
 def _keys(report: Report, row: Any, view: View) -> list[Cell]:
     return [
-        Cell(text=key_text(key, value, view))
-        for key, value in zip(report.group_by, _key_values(report, row), strict=True)
+        Cell(key_text(key, value, view)) for key, value in zip(report.group_by, _key_values(report, row), strict=True)
     ]
 
 
@@ -247,7 +252,12 @@ def cost_cell(amount: float | None, *, estimated: bool, partial: bool) -> Cell:
     An unknown part never hides the known amount.
     """
     more = "+" if partial and amount is not None else ""
-    return Cell(text=cost_text(amount, estimated=estimated) + more, style="estimated" if estimated else "")
+    return Cell(cost_text(amount, estimated=estimated) + more, style="estimated" if estimated else "")
+
+
+def row_cost(row: Any) -> Cell:
+    """Return the cell of a row's cost."""
+    return cost_cell(row.cost_usd, estimated=bool(row.estimated_nano), partial=row.cost_is_partial)
 
 
 def first_model(models: Sequence[str]) -> str:

@@ -18,10 +18,10 @@ from sessionlog.sources.scrub import FileScrub, Finding
 SCHEMA = "sessionlog.scrub/1"
 _SHOWN = 100
 _TABLE = (
-    Column(title="KIND", name="kind", right=False),
-    Column(title="WHAT", name="what", right=False, least=12),
-    Column(title="FOUND", name="found"),
-    Column(title="FILES", name="files"),
+    Column("KIND", right=False),
+    Column("WHAT", right=False, least=12),
+    Column("FOUND"),
+    Column("FILES"),
 )
 
 
@@ -45,10 +45,10 @@ def render_scrub(results: Sequence[FileScrub], *, width: int, home: str = "", fo
         what = what_rules_find()
         rows = [
             [
-                Cell(text=rule),
-                Cell(text=what.get(rule, "")),
-                Cell(text=human_count(count)),
-                Cell(text=human_count(in_files[rule])),
+                Cell(rule),
+                Cell(what.get(rule, "")),
+                Cell(human_count(count)),
+                Cell(human_count(in_files[rule])),
             ]
             for rule, count in counts.most_common()
         ]

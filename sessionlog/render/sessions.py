@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import chain, groupby, pairwise, takewhile
 
 from sessionlog.analytics import columns as data
@@ -17,7 +16,7 @@ from sessionlog.analytics.report import add_up, cost_footnotes
 from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tree, key_of
 from sessionlog.analytics.sessions import SessionList, SessionSummary, reason
 from sessionlog.analytics.window import describe_window
-from sessionlog.analytics.zones import day_key, resolve_zone
+from sessionlog.analytics.zones import day_key
 from sessionlog.events.money import usd as dollars
 from sessionlog.events.names import UNKNOWN as MISSING
 from sessionlog.render.cells import cell_len
@@ -27,7 +26,7 @@ from sessionlog.render.numbers import UNKNOWN, cost_text
 from sessionlog.render.report import View, cell, closing_notes, first_model, heading, table_columns
 from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import clock, day_title, home_path, stamp
+from sessionlog.render.times import clock, day_title, home_path
 
 MARKS: Mapping[str, tuple[str, str]] = {
     "success": ("✔", "cached"),
@@ -53,13 +52,12 @@ def session_lines(
     found: SessionList, view: View, *, tree: bool = False
 ) -> Iterator[tuple[Line, SessionSummary | None]]:
     """Yield the lines of `render_sessions`, each with the session that it shows; None for headings and notes."""
-    tz, now = view.tz, view.now
     if not found.rows:
-        yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}"), None
+        yield Line(f"No sessions · {describe_window(found.window, view.tz, now=view.now)}"), None
         for line in closing_notes(found):
             yield line, None
         return
-    days = [(day, list(group)) for day, group in groupby(found.rows, key=lambda session: _day(session, tz))]
+    days = [(day, list(group)) for day, group in groupby(found.rows, key=lambda session: _day(session, view))]
     branches = [(grow_tree if tree else _in_order)(sessions) for _, sessions in days]
     ids = {} if view.wide else _short_ids((*found.rows, *found.left_out))
     generations = min(GENERATIONS, max(2, view.width // 14))
@@ -72,11 +70,11 @@ def session_lines(
     laid_out, known = iter(table.lines[1:]), _known(found) if tree else {}
     sums = []
     for (day, sessions), listed in zip(days, branches, strict=True):
-        whole = [*sessions, *_rest_of_day(found, day, tz)]
+        whole = [*sessions, *_rest_of_day(found, day, view)]
         sums.append(add_up(whole))
-        yield _day_line(whole, len(sessions), tz, now, max(table.width, 40)), None
+        yield _day_line(whole, len(sessions), view, max(table.width, 40)), None
         for branch in listed:
-            line = _parent_line(branch.key, known, tz, now) if branch.session is None else next(laid_out)
+            line = _parent_line(branch.key, known, view) if branch.session is None else next(laid_out)
             yield line, branch.session
         yield Line(), None
     footnotes = chain(cost_footnotes(found.priced_from, sums), found.window_footnotes())
@@ -92,14 +90,14 @@ def _known(found: SessionList) -> dict[Key, SessionSummary]:
     return {key_of(session): session for session in (*found.left_out, *reversed(found.rows))}
 
 
-def _parent_line(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: datetime) -> Line:
+def _parent_line(key: Key, known: Mapping[Key, SessionSummary], view: View) -> Line:
     """Return the line of a parent that is not listed on this day: its id, and its time and prompt if known."""
     session = known.get(key)
     words = [one_line(key[1], 60)]
     if session is None:
         words.append("not in this list")
     else:
-        words += [] if session.start_ns is None else [stamp(session.start_ns, resolve_zone(tz), now=now)]
+        words += [] if session.start_ns is None else [view.stamp(session.start_ns)]
         words += [f"“{one_line(session.prompt, 40)}”"] if session.prompt else []
     return Line(" · ".join(words), "secondary")
 
@@ -137,16 +135,16 @@ def _row(
     session = branch.session
     assert session is not None
     mark, style = MARKS.get(session.status, _FAILED)
-    start = clock(session.start_ns, resolve_zone(view.tz)) if session.start_ns is not None else UNKNOWN
+    start = clock(session.start_ns, view.zone) if session.start_ns is not None else UNKNOWN
     prompt = one_line(session.prompt, 200 if view.wide else 80)
     own = {
-        "start": Cell(text=_branch(branch, generations) + start, style="secondary"),
-        "status": Cell(text=mark, style=style),
-        "models": Cell(text=first_model(session.models if view.wide else list(map(short_model, session.models)))),
-        "project": Cell(text=_project(session.project, view), style="secondary"),
-        "prompt": Cell(text=f"“{prompt}”" if prompt else ""),
-        "error": Cell(text=one_line(reason(session), 60), style="failed" if style == "failed" else "unfinished"),
-        "session": Cell(text=one_line(ids.get(session.session, session.session), 60), style="secondary"),
+        "start": Cell(_branch(branch, generations) + start, style="secondary"),
+        "status": Cell(mark, style=style),
+        "models": Cell(first_model(session.models if view.wide else list(map(short_model, session.models)))),
+        "project": Cell(_project(session.project, view), style="secondary"),
+        "prompt": Cell(f"“{prompt}”" if prompt else ""),
+        "error": Cell(one_line(reason(session), 60), style="failed" if style == "failed" else "unfinished"),
+        "session": Cell(one_line(ids.get(session.session, session.session), 60), style="secondary"),
     }
     return [own.get(column.name) or cell(column, session, view) for column in columns]
 
@@ -165,19 +163,19 @@ def _partial_mark(sessions: Sequence[SessionSummary]) -> str:
     return "+" if is_known and any(session.cost_is_partial for session in sessions) else ""
 
 
-def _day(session: SessionSummary, tz: str) -> str:
-    return "" if session.start_ns is None else day_key(session.start_ns, resolve_zone(tz))
+def _day(session: SessionSummary, view: View) -> str:
+    return "" if session.start_ns is None else day_key(session.start_ns, view.zone)
 
 
-def _rest_of_day(found: SessionList, day: str, tz: str) -> Iterator[SessionSummary]:
+def _rest_of_day(found: SessionList, day: str, view: View) -> Iterator[SessionSummary]:
     """Yield the sessions of the last listed day that a limit left out: it cuts the list at its old end."""
-    return takewhile(lambda session: _day(session, tz) == day, found.left_out)
+    return takewhile(lambda session: _day(session, view) == day, found.left_out)
 
 
-def _day_line(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Line:
+def _day_line(sessions: Sequence[SessionSummary], shown: int, view: View, width: int) -> Line:
     """Return the heading of a day with the sum of all its sessions, including those that a limit left out."""
     start = sessions[0].start_ns
-    title = "NO TIME" if start is None else day_title(start, resolve_zone(tz), now=now)
+    title = "NO TIME" if start is None else day_title(start, view.zone, now=view.now)
     costs = [session.cost_nano for session in sessions if session.cost_nano is not None]
     estimated = any(session.estimated_nano for session in sessions)
     count = counted(len(sessions), "session") + (f", {shown} shown" if shown < len(sessions) else "")

@@ -27,15 +27,10 @@ _WIDEST = 400
 
 def render_query_result(result: QueryResult, *, width: int, wide: bool = False) -> Iterator[Line]:
     """Yield the lines of the table; the last columns are hidden where not all of them fit."""
-    rows = [[Cell(text=_text(value), style="note" if value is None else "") for value in row] for row in result.rows]
+    rows = [[Cell(_text(value), style="note" if value is None else "") for value in row] for row in result.rows]
     columns = [
-        Column(
-            title=one_line(name, _WIDEST),
-            name=name,
-            right=_is_number(result.rows, index),
-            least=None if _is_number(result.rows, index) else _LEAST,
-        )
-        for index, name in enumerate(result.columns)
+        Column(one_line(name, _WIDEST), name, right=is_number, least=None if is_number else _LEAST)
+        for name, is_number in zip(result.columns, _numeric(result), strict=True)
     ]
     shown = len(columns) if wide else _fitting(columns, rows, width)
     yield from fit_table(columns[:shown], [row[:shown] for row in rows], width=width, wide=wide).lines
@@ -59,9 +54,10 @@ def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
     return len(columns)
 
 
-def _is_number(rows: Sequence[Sequence[Any]], index: int) -> bool:
-    values = [row[index] for row in rows if row[index] is not None]
-    return bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+def _numeric(result: QueryResult) -> list[bool]:
+    """Return for each column whether it has numbers alone."""
+    columns = ([row[index] for row in result.rows if row[index] is not None] for index in range(len(result.columns)))
+    return [bool(values) and all(type(value) in (int, float) for value in values) for values in columns]
 
 
 def _text(value: Any) -> str:
@@ -87,7 +83,7 @@ def render_query_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> I
 
 def render_query_markdown(result: QueryResult) -> str:
     """Return the result as a Markdown table."""
-    marks = ["---:" if _is_number(result.rows, index) else "---" for index in range(len(result.columns))]
+    marks = ["---:" if is_number else "---" for is_number in _numeric(result)]
     lines = [f"| {' | '.join(map(markdown_cell, result.columns))} |", f"|{'|'.join(marks)}|"]
     for row in result.rows:
         cells = [UNKNOWN if value is None else markdown_cell(_plain(value)) for value in row]

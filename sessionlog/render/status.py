@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.events.times import parse_time
 from sessionlog.render.bar import bar
+from sessionlog.render.budget_notes import gap_notes
 from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
@@ -16,11 +15,13 @@ from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count,
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.status_line import amount_of, at_least, budget_name, money, severity
 from sessionlog.render.table import Cell, Column, fit_table
-from sessionlog.render.times import home_path, stamp
+from sessionlog.render.times import home_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from sessionlog.render.report import View
 
 _NAME = 40
 _ID, _PROJECT = 80, 200
@@ -35,58 +36,58 @@ _WORDS = {"unfinished": "warn", "failed": "exceeded"}
 """A style's meaning in words, since colours may not be visible."""
 
 _USED = (
-    Column(title="USED", name="part", right=False),
-    Column(title="TURNS", name="turns", rank=8),
-    Column(title="REQUESTS", name="requests", rank=7),
-    Column(title="INPUT", name="input", rank=4),
-    Column(title="CACHED", name="cached", rank=3),
-    Column(title="WRITTEN", name="cache writes", rank=6),
-    Column(title="OUTPUT", name="output", rank=5),
-    Column(title="TOKENS", name="tokens"),
-    Column(title="COST", name="cost"),
+    Column("USED", "part", right=False),
+    Column("TURNS", rank=8),
+    Column("REQUESTS", rank=7),
+    Column("INPUT", rank=4),
+    Column("CACHED", rank=3),
+    Column("WRITTEN", "cache writes", rank=6),
+    Column("OUTPUT", rank=5),
+    Column("TOKENS"),
+    Column("COST"),
 )
 _BUDGETS = (
-    Column(title="BUDGET", name="budget", right=False, least=8),
-    Column(title="", name="bar", rank=3, right=False),
-    Column(title="USED", name="used"),
-    Column(title="OF", name="limit"),
-    Column(title="LEFT", name="left"),
-    Column(title="%", name="percent"),
-    Column(title="", name="level", rank=1, right=False),
-    Column(title="RESETS", name="resets", rank=2, right=False),
-    Column(title="WINDOW", name="window", rank=4),
-    Column(title="SOURCE", name="source", rank=5, right=False),
+    Column("BUDGET", right=False, least=8),
+    Column("", "bar", rank=3, right=False),
+    Column("USED"),
+    Column("OF", "limit"),
+    Column("LEFT"),
+    Column("%", "percent"),
+    Column("", "level", rank=1, right=False),
+    Column("RESETS", rank=2, right=False),
+    Column("WINDOW", rank=4),
+    Column("SOURCE", rank=5, right=False),
 )
 _TYPICAL = (
-    Column(title="TYPICAL SESSION", name="task", right=False, least=15),
-    Column(title="FINISHED", name="sessions", rank=2),
-    Column(title="REQUESTS", name="requests", rank=3),
-    Column(title="TOKENS", name="tokens"),
-    Column(title="COST", name="cost"),
+    Column("TYPICAL SESSION", "task", right=False, least=15),
+    Column("FINISHED", "sessions", rank=2),
+    Column("REQUESTS", rank=3),
+    Column("TOKENS"),
+    Column("COST"),
 )
 _FITS = (
-    Column(title="STILL FIT", name="fits"),
-    Column(title="LIMITED BY", name="limited by", right=False, least=10),
+    Column("STILL FIT", "fits"),
+    Column("LIMITED BY", right=False, least=10),
 )
 
 
-def render_status(document: Mapping[str, Any], *, width: int, tz: str, now: datetime, home: str = "") -> Iterator[Line]:
+def render_status(document: Mapping[str, Any], view: View) -> Iterator[Line]:
     """Yield the lines of the terminal view of a status (see `analytics.status`)."""
-    yield from _title(document, tz, now, home, width)
+    yield from _title(document, view)
     yield Line()
-    tables = [fit_table(_USED, _used(document["usage"]), width=width)]
+    tables = [fit_table(_USED, _used(document["usage"]), width=view.width)]
     yield from tables[0].lines
     if document["context"] is not None:
         yield Line()
         yield _context(document["context"])
     budgets = {name: entry for name, entry in document["usage"]["budgets"].items() if entry is not None}
     if budgets:
-        rows = [_budget(name, entry, tz, now, width) for name, entry in budgets.items()]
-        tables.append(fit_table(_BUDGETS, rows, width=width))
+        rows = [_budget(name, entry, view) for name, entry in budgets.items()]
+        tables.append(fit_table(_BUDGETS, rows, width=view.width))
     if document["typical"] is not None:
         tasks = document["typical"]["byTask"]
         columns = _TYPICAL + (_FITS if any(task["fits"] is not None for task in tasks) else ())
-        tables.append(fit_table(columns, [_task(task)[: len(columns)] for task in tasks[:_FEW]], width=width))
+        tables.append(fit_table(columns, [_task(task)[: len(columns)] for task in tasks[:_FEW]], width=view.width))
     for table in tables[1:]:
         yield Line()
         yield from table.lines
@@ -97,7 +98,7 @@ def render_status(document: Mapping[str, Any], *, width: int, tz: str, now: date
         yield _note(f"hidden columns: {', '.join(hidden)} (in --json)")
 
 
-def _title(document: Mapping[str, Any], tz: str, now: datetime, home: str, width: int) -> Iterator[Line]:
+def _title(document: Mapping[str, Any], view: View) -> Iterator[Line]:
     session = document["session"]
     if session is None:
         yield Line.of(("Status", "title"), f" · {one_line(document['unavailable'].get('session', ''), 120)}")
@@ -105,19 +106,19 @@ def _title(document: Mapping[str, Any], tz: str, now: datetime, home: str, width
     mark, style = MARKS.get(session["status"], ("✘", "failed"))
     names = [one_line(session["id"], _ID), one_line(session["source"], _NAME), one_line(session["model"] or "", _NAME)]
     state = f"{mark} {one_line(session['status'], _NAME)}"
-    name, source, model = _fitted(names, width - cell_len(f"Session  ·  ·  · {state}"))
+    name, source, model = _fitted(names, view.width - cell_len(f"Session  ·  ·  · {state}"))
     yield Line.of(
         ("Session ", "title"), (name, "title"), f" · {source}", f" · {model}" if model else "", " · ", (state, style),
     )  # fmt: skip
-    parts = [] if session["project"] is None else [one_line(home_path(session["project"], home), _PROJECT)]
+    parts = [] if session["project"] is None else [one_line(home_path(session["project"], view.home), _PROJECT)]
     parts += [] if session["task"] is None else [f"task {one_line(session['task'], _NAME)}"]
     facts = []
     for word, place in (("began", "start"), ("last event", "last")):
         time_ns = parse_time(session[place])
-        facts += [] if time_ns is None else [f"{word} {stamp(time_ns, resolve_zone(tz), now=now)}"]
+        facts += [] if time_ns is None else [f"{word} {view.stamp(time_ns)}"]
     facts += ["archived: its log is gone"] if session["archived"] else []
     fact_text = " · ".join(facts)
-    yield Line(" · ".join([*_fitted(parts, width - cell_len(fact_text) - 3 * len(parts)), *facts]), "secondary")
+    yield Line(" · ".join([*_fitted(parts, view.width - cell_len(fact_text) - 3 * len(parts)), *facts]), "secondary")
 
 
 def _fitted(texts: Sequence[str], width: int) -> list[str]:
@@ -147,10 +148,10 @@ def _row(title: str, used: Mapping[str, Any]) -> list[Cell]:
     names = ("requests", "input", "cacheRead", "cacheWrite", "output", "totalTokens")
     cost, style = (UNKNOWN, "secondary") if used["cost"] is None else money(used)
     return [
-        Cell(text=title),
-        Cell(text="" if "turns" not in used else UNKNOWN if turns is None else human_count(turns)),
-        *(Cell(text=human_count(used[name])) for name in names),
-        Cell(text=cost, style=style),
+        Cell(title),
+        Cell("" if "turns" not in used else UNKNOWN if turns is None else human_count(turns)),
+        *(Cell(human_count(used[name])) for name in names),
+        Cell(cost, style=style),
     ]
 
 
@@ -165,28 +166,26 @@ def _context(context: Mapping[str, Any]) -> Line:
     )  # fmt: skip
 
 
-def _budget(name: str, entry: Mapping[str, Any], tz: str, now: datetime, width: int) -> list[Cell]:
+def _budget(name: str, entry: Mapping[str, Any], view: View) -> list[Cell]:
     share, seconds = entry["percent"], entry["windowSeconds"]
     style = "secondary" if share is None else severity(share, entry)
-    resets_ns = parse_time(entry["resetsAt"])
-    resets = UNKNOWN if resets_ns is None else stamp(resets_ns, resolve_zone(tz), now=now)
-    drawn = bar(None if share is None else min(share, 100) / 100, _BAR if width >= _ROOMY else _SHORT_BAR)
+    drawn = bar(None if share is None else min(share, 100) / 100, _BAR if view.width >= _ROOMY else _SHORT_BAR)
     is_percent = entry["unit"] == "percent"
     estimate = "~" if entry.get("estimated") else ""
     return [
-        Cell(text=budget_name(name, entry)),
-        Cell(text=drawn.rstrip(), style=style),
+        Cell(budget_name(name, entry)),
+        Cell(drawn.rstrip(), style=style),
         Cell(
-            text="" if is_percent else f"{estimate}{amount_of(entry, 'used', with_unit=True)}{at_least(entry)}",
+            "" if is_percent else f"{estimate}{amount_of(entry, 'used', with_unit=True)}{at_least(entry)}",
             style="unfinished" if entry.get("unknown") else "estimated" if estimate else "",
         ),
-        Cell(text="" if is_percent else amount_of(entry, "limit")),
-        Cell(text=amount_of(entry, "left"), style=style),
-        Cell(text=UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
-        Cell(text=_WORDS.get(style, ""), style=style),
-        Cell(text=resets, style="secondary"),
-        Cell(text=duration(None if seconds is None else seconds * 1000), style="secondary"),
-        Cell(text=one_line(str(entry["source"]), _NAME), style="secondary"),
+        Cell("" if is_percent else amount_of(entry, "limit")),
+        Cell(amount_of(entry, "left"), style=style),
+        Cell(UNKNOWN if share is None else percent(share / 100) + at_least(entry), style=style),
+        Cell(_WORDS.get(style, ""), style=style),
+        Cell(view.stamp(parse_time(entry["resetsAt"])), style="secondary"),
+        Cell(duration(None if seconds is None else seconds * 1000), style="secondary"),
+        Cell(one_line(str(entry["source"]), _NAME), style="secondary"),
     ]
 
 
@@ -195,13 +194,13 @@ def _task(task: Mapping[str, Any]) -> list[Cell]:
     name = "without a task" if task["task"] is None else one_line(task["task"], _NAME)
     estimated = task["costSource"] in {"estimated", "mixed"}
     return [
-        Cell(text=f"▸ {name} (this one's)" if task.get("ofThisTask") else name),
-        Cell(text=human_count(task["sessions"])),
-        Cell(text=human_count(round(task["requests"]))),
-        Cell(text=human_count(round(task["totalTokens"]))),
-        Cell(text=cost_text(task["cost"], estimated=estimated), style="estimated" if estimated else ""),
-        Cell(text=UNKNOWN if fits is None else human_count(fits), style="unfinished" if fits == 0 else ""),
-        Cell(text="" if task["limitedBy"] is None else one_line(task["limitedBy"], _NAME), style="secondary"),
+        Cell(f"▸ {name} (this one's)" if task.get("ofThisTask") else name),
+        Cell(human_count(task["sessions"])),
+        Cell(human_count(round(task["requests"]))),
+        Cell(human_count(round(task["totalTokens"]))),
+        Cell(cost_text(task["cost"], estimated=estimated), style="estimated" if estimated else ""),
+        Cell(UNKNOWN if fits is None else human_count(fits), style="unfinished" if fits == 0 else ""),
+        Cell("" if task["limitedBy"] is None else one_line(task["limitedBy"], _NAME), style="secondary"),
     ]
 
 
@@ -218,7 +217,8 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
         yield Line(f"budgets: {one_line(why['usage.budgets'], _LONG)}", "unfinished")
     elif not budgets:
         yield _note("no budget is known: `[budgets]` in config.toml sets your own")
-    yield from _gaps(budgets)
+    gaps = [(one_line(name, _NAME), entry["unknown"]) for name, entry in budgets.items() if "unknown" in entry]
+    yield from (Line(sentence, "unfinished") for sentence in gap_notes(gaps))
     for name, entry in budgets.items():
         reason = why.get(f"usage.budgets.{name}.used")
         if reason and entry["used"] is None:
@@ -236,15 +236,3 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
 
 def _note(text: str) -> Line:
     return Line(text, "note")
-
-
-def _gaps(budgets: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield a line for each reason why amounts are incomplete, with the names of its budgets."""
-    own = {name: entry["unknown"] for name, entry in budgets.items() if "unknown" in entry}
-    names_by_gap: dict[str, list[str]] = {}
-    for name, gaps in own.items():
-        for gap in gaps:
-            names_by_gap.setdefault(gap, []).append(one_line(name, _NAME))
-    for gap, names in names_by_gap.items():
-        of = "" if len(names) == len(own) else f" of {', '.join(names)}"
-        yield Line(f"not all is known{of}: {one_line(gap, _LONG)}", "unfinished")

@@ -173,12 +173,12 @@ def severity(share: float, budget: Mapping[str, Any] | None = None) -> str:
     return "failed" if share >= _FULL else "unfinished" if share >= _NEARLY else ""
 
 
-def block_bar(share: float, cells: int = CELLS) -> str:
+def block_bar(share: float) -> str:
     """Return a bar of whole cells: only 0 is empty, only 100 is full."""
-    full = round(min(max(share, 0), 100) / 100 * cells)
+    full = round(min(max(share, 0), 100) / 100 * CELLS)
     if 0 < share < _FULL:
-        full = min(max(full, 1), cells - 1)
-    return "▓" * full + "░" * (cells - full)
+        full = min(max(full, 1), CELLS - 1)
+    return "▓" * full + "░" * (CELLS - full)
 
 
 def budget_name(name: str, entry: Mapping[str, Any]) -> str:

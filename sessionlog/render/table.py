@@ -6,7 +6,7 @@ classes: importing dataclasses would cost every short command 10 ms.
 
 from __future__ import annotations
 
-from sessionlog.render.cells import cell_len, cut_to
+from sessionlog.render.cells import cell_len, shorten
 from sessionlog.render.line import Line
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ class Column:
 
     Attributes:
         title: Its heading.
-        name: Its name in the note on hidden columns.
+        name: Its name in the note on hidden columns; the heading in lower case, unless it is given.
         rank: The highest ranks are hidden first; 0 is never hidden.
         right: Whether it is aligned to the right.
         least: A text column may be cut down to this width before columns are hidden, and further when none is left
@@ -30,9 +30,11 @@ class Column:
 
     __slots__ = ("least", "name", "rank", "right", "title")
 
-    def __init__(self, *, title: str, name: str, rank: int = 0, right: bool = True, least: int | None = None) -> None:
+    def __init__(
+        self, title: str, name: str = "", *, rank: int = 0, right: bool = True, least: int | None = None
+    ) -> None:
         self.title = title
-        self.name = name
+        self.name = name or title.lower()
         self.rank = rank
         self.right = right
         self.least = least
@@ -49,7 +51,7 @@ class Cell:
 
     __slots__ = ("parts", "style", "text")
 
-    def __init__(self, *, text: str = "", style: str = "", parts: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, text: str = "", *, style: str = "", parts: Sequence[tuple[str, str]] = ()) -> None:
         self.text = text or "".join(piece for piece, _ in parts)
         self.style = style
         self.parts = parts
@@ -101,7 +103,7 @@ def fit_table(
         hidden.append(victim)
     if not wide:
         _shrink(columns, widths, width)
-    lines = [_line(columns, widths, [Cell(text=c.title, style="secondary") for c in columns])]
+    lines = [_line(columns, widths, [Cell(c.title, style="secondary") for c in columns])]
     lines += [_line(columns, widths, row) for row in rows]
     taken = sum(widths.values()) + GAP * (len(widths) - 1)
     if total is not None:
@@ -140,7 +142,7 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
     line = Line(no_wrap=True)
     for position, (index, width) in enumerate(widths.items()):
         cell = row[index]
-        text = cell.text if cell_len(cell.text) <= width else cut_to(cell.text, max(0, width - 1)) + "…"
+        text = shorten(cell.text, width)
         padding = " " * (width - cell_len(text))
         if position:
             line.append(" " * GAP)

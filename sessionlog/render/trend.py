@@ -10,7 +10,7 @@ from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.window import UsageWindow, describe_window
 from sessionlog.analytics.window_grammar import relative_parts
-from sessionlog.analytics.zones import date_words, local_time, resolve_zone
+from sessionlog.analytics.zones import date_words, local_time
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import human_count, percent
 from sessionlog.render.report import View, cost_cell
@@ -69,5 +69,5 @@ def _projected(projection: Projection, view: View) -> str:
         cost_cell(amount, estimated=projection.is_estimated, partial=projection.is_partial).text
         for amount in (projection.cost_usd, projection.cost_usd_per_day)
     )
-    last = local_time((projection.month.end_ns or 1) - 1, resolve_zone(view.tz)).date()
+    last = local_time((projection.month.end_ns or 1) - 1, view.zone).date()
     return f"{cost} by {date_words(last, this_year=last.year)} at this pace ({pace} a day)"

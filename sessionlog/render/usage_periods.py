@@ -12,7 +12,7 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import sum_fields
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.window import utc_nanoseconds
-from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
+from sessionlog.analytics.zones import PERIOD_KEYS
 from sessionlog.render.bar import STACKED, bar, stacked
 from sessionlog.render.cells import cell_len
 from sessionlog.render.heatmap import Amount, amount_of
@@ -54,12 +54,10 @@ def render_periods(report: UsageReport, view: View, notes: Iterable[Line]) -> It
     lines: list[tuple[str, list[Cell]]] = []
     for name, rows in periods:
         texts = [cell(column, _sum(rows), view) for column in columns]
-        lines.append(
-            (name, [Cell(text=key_text(key, name, view)), bars.of(rows), *texts, _so_far(key, name, report, view)])
-        )
+        lines.append((name, [Cell(key_text(key, name, view)), bars.of(rows), *texts, _so_far(key, name, report, view)]))
         lines += [("", [bars.label(row, view), Cell(), *(cell(c, row, view) for c in columns), Cell()])
                   for row in rows if others]  # fmt: skip
-    total = [Cell(text="total"), Cell(), *(cell(column, report.totals, view) for column in columns), Cell()]
+    total = [Cell("total"), Cell(), *(cell(column, report.totals, view) for column in columns), Cell()]
     table = fit_table(
         _headings(key, columns, min(_LONGEST_LABEL, max(cell_len(cells[0].text) for _, cells in lines))),
         [cells for _, cells in lines], width=view.width, total=total, wide=view.wide,
@@ -80,10 +78,10 @@ def render_periods(report: UsageReport, view: View, notes: Iterable[Line]) -> It
 def _headings(key: str, columns: Sequence[data.Column], least: int) -> list[Column]:
     """Return the period, its bar and the columns; later columns are hidden first."""
     return [
-        Column(title=key.upper(), name=key, right=False, least=least),
-        Column(title="", name="bar", rank=1, right=False),
-        *(Column(title=column.title or "", name=column.label, rank=2 * n) for n, column in enumerate(columns)),
-        Column(title="", name="so far", rank=3, right=False),
+        Column(key.upper(), right=False, least=least),
+        Column("", "bar", rank=1, right=False),
+        *(Column(column.title or "", column.label, rank=2 * n) for n, column in enumerate(columns)),
+        Column("", "so far", rank=3, right=False),
     ]
 
 
@@ -109,7 +107,7 @@ class _Bars:
         """Return the bar of a period."""
         if not self._signs:
             share = self._amount(rows[0]) / self._highest if self._highest > 0 else 0.0
-            return Cell(text=bar(max(0.0, share), self._width).rstrip("░"))
+            return Cell(bar(max(0.0, share), self._width).rstrip("░"))
         amounts = [0.0] * len(STACKED)
         for row in rows:
             amounts[self._signs[_group(row)]] += max(0, self._amount(row))
@@ -142,8 +140,8 @@ def _signs(report: UsageReport, amount: Amount) -> Mapping[tuple[str, ...], int]
 def _so_far(key: str, name: str, report: UsageReport, view: View) -> Cell:
     """Return the mark `so far` for the current period, unless the time window ends before now."""
     now_ns, end_ns = utc_nanoseconds(view.now), None if report.window is None else report.window.end_ns
-    is_present = name == PERIOD_KEYS[key](now_ns, resolve_zone(view.tz)) and (end_ns is None or end_ns >= now_ns)
-    return Cell(text="so far" if is_present else "", style="unfinished")
+    is_present = name == PERIOD_KEYS[key](now_ns, view.zone) and (end_ns is None or end_ns >= now_ns)
+    return Cell("so far" if is_present else "", style="unfinished")
 
 
 def _with_gaps(key: str, names: Sequence[str], lines: Sequence[Line]) -> Iterator[Line]:

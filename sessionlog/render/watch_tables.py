@@ -13,7 +13,7 @@ from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
 from sessionlog.events.names import UNKNOWN as MISSING
 from sessionlog.render.bar import bar, spark
-from sessionlog.render.budget import level_words, percent_words, used_words
+from sessionlog.render.budget import amount_words, level_words, percent_words, used_words
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
@@ -33,34 +33,34 @@ _STYLES = {"ok": "", "warn": "unfinished", "exceeded": "failed"}
 _LENGTHS = {300: "5h", 10080: "7d"}
 
 _COLUMNS = (
-    Column(title="  SESSION", name="session", right=False, least=11),
-    Column(title="SOURCE", name="source", rank=6, right=False),
-    Column(title="MODEL", name="model", right=False, least=9),
-    Column(title="PROJECT", name="project", rank=5, right=False, least=10),
-    Column(title="TURNS", name="turns", rank=7),
-    Column(title="CALLS", name="calls", rank=4),
-    Column(title="TOKENS", name="tokens"),
-    Column(title="COST", name="cost"),
-    Column(title="TOK/MIN", name="tokens a minute"),
-    Column(title="PER MIN", name="cost a minute", rank=2),
-    Column(title="CONTEXT", name="context"),
-    Column(title="LAST", name="last", rank=8),
+    Column("  SESSION", "session", right=False, least=11),
+    Column("SOURCE", rank=6, right=False),
+    Column("MODEL", right=False, least=9),
+    Column("PROJECT", rank=5, right=False, least=10),
+    Column("TURNS", rank=7),
+    Column("CALLS", rank=4),
+    Column("TOKENS"),
+    Column("COST"),
+    Column("TOK/MIN", "tokens a minute"),
+    Column("PER MIN", "cost a minute", rank=2),
+    Column("CONTEXT"),
+    Column("LAST", rank=8),
 )
 _BUDGETS = (
-    Column(title="BUDGET", name="budget", right=False, least=10),
-    Column(title="", name="bar", right=False),
-    Column(title="%", name="percent"),
-    Column(title="", name="level", rank=4, right=False),
-    Column(title="USED", name="used", rank=1),
-    Column(title="OF", name="limit", rank=1),
-    Column(title="RUNS OUT", name="runs out", rank=2, right=False),
-    Column(title="RESETS", name="resets", rank=3, right=False),
+    Column("BUDGET", right=False, least=10),
+    Column("", "bar", right=False),
+    Column("%", "percent"),
+    Column("", "level", rank=4, right=False),
+    Column("USED", rank=1),
+    Column("OF", "limit", rank=1),
+    Column("RUNS OUT", rank=2, right=False),
+    Column("RESETS", rank=3, right=False),
 )
 _EVENTS = (
-    Column(title="TIME", name="time"),
-    Column(title="SESSION", name="session", right=False),
-    Column(title="EVENT", name="event", right=False, least=12),
-    Column(title="", name="detail", right=False, least=20),
+    Column("TIME"),
+    Column("SESSION", right=False),
+    Column("EVENT", right=False, least=12),
+    Column("", "detail", right=False, least=20),
 )
 
 
@@ -79,7 +79,7 @@ def _lay_out(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: i
     shown = [(index, one, _WIDTHS[one.name] + wide.get(one.name, 0)) for index, one in enumerate(columns)]
     while sum(size + GAP for *_, size in shown) - GAP > width and any(one.rank for _, one, _ in shown):
         shown.remove(max(shown, key=lambda each: (each[1].rank, each[0])))
-    kept = [Column(title=one.title, name=one.name, right=one.right, least=one.least) for _, one, _ in shown]
+    kept = [Column(one.title, one.name, right=one.right, least=one.least) for _, one, _ in shown]
     return fit_table(kept, [[row[index] for index, *_ in shown] for row in rows], width=width).lines
 
 
@@ -101,18 +101,18 @@ def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Ce
     if share is None and one.context_tokens is not None:
         filled = human_count(one.context_tokens)
     return [
-        Cell(text=f"{_RUNNING[0]} {short_id(one.session)}", style="secondary" if quiet else _RUNNING[1]),
-        Cell(text=one_line(one.source, 14), style="secondary"),
-        Cell(text=one_line(short_model(one.model), 24) or UNKNOWN),
-        Cell(text=project, style="secondary"),
-        Cell(text=UNKNOWN if one.turns is None else human_count(one.turns)),
-        Cell(text=human_count(one.requests)),
-        Cell(text=human_count(one.tokens)),
+        Cell(f"{_RUNNING[0]} {short_id(one.session)}", style="secondary" if quiet else _RUNNING[1]),
+        Cell(one_line(one.source, 14), style="secondary"),
+        Cell(one_line(short_model(one.model), 24) or UNKNOWN),
+        Cell(project, style="secondary"),
+        Cell(UNKNOWN if one.turns is None else human_count(one.turns)),
+        Cell(human_count(one.requests)),
+        Cell(human_count(one.tokens)),
         _cost(one.cost_nano, estimated=one.estimated, partial=one.cost_is_partial),
-        Cell(text=f"{spark(one.pace.steps, cells)} {tokens_pace(one.pace):>6}" if one.pace.tokens else "0"),
-        Cell(text=cost_pace(one.pace) if one.pace.tokens else "0", style="estimated" if one.pace.estimated else ""),
-        Cell(text=filled, style="" if share is None else severity(share)),
-        Cell(text=_ago(now_ns - one.last_ns), style="secondary"),
+        Cell(f"{spark(one.pace.steps, cells)} {tokens_pace(one.pace):>6}" if one.pace.tokens else "0"),
+        Cell(cost_pace(one.pace) if one.pace.tokens else "0", style="estimated" if one.pace.estimated else ""),
+        Cell(filled, style="" if share is None else severity(share)),
+        Cell(_ago(now_ns - one.last_ns), style="secondary"),
     ]
 
 
@@ -132,17 +132,15 @@ def budget_lines(snapshot: WatchSnapshot, most: int, width: int, zone: tzinfo) -
 
 def _budget(one: BudgetState, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
     style = _STYLES[one.level] or ("unfinished" if one.unpriced else "")
-    limit = cost_text(one.limit) if one.unit == "usd" else human_count(round(one.limit))
-    unit = {"usd": "", "tokens": " tok", "requests": " req"}.get(one.unit, "")
     return [
-        Cell(text=one_line(one.name, 24)),
-        Cell(text=bar(None if one.is_unknown else min(1.0, one.percent / 100), _bar_cells(width)), style=style),
-        Cell(text=percent_words(one), style=style),
-        Cell(text=level_words(one), style=style),
-        Cell(text=used_words(one, unit=False), style="estimated" if one.estimated else ""),
-        Cell(text=limit + unit),
-        Cell(text=_until(one.runs_out_ns, now_ns, zone), style="" if one.runs_out_ns is None else "unfinished"),
-        Cell(text=_until(one.resets_ns, now_ns, zone), style="secondary"),
+        Cell(one_line(one.name, 24)),
+        Cell(bar(None if one.is_unknown else min(1.0, one.percent / 100), _bar_cells(width)), style=style),
+        Cell(percent_words(one), style=style),
+        Cell(level_words(one), style=style),
+        Cell(used_words(one, unit=False), style="estimated" if one.estimated else ""),
+        Cell(amount_words(one.rule, one.limit)),
+        Cell(_until(one.runs_out_ns, now_ns, zone), style="" if one.runs_out_ns is None else "unfinished"),
+        Cell(_until(one.resets_ns, now_ns, zone), style="secondary"),
     ]
 
 
@@ -152,14 +150,14 @@ def _limit(one: RateLimit, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
     length = _LENGTHS.get(round(minutes / 10) * 10) if minutes else None
     style = severity(share)
     return [
-        Cell(text=f"{one_line(one.source, 14)} {length or one_line(one.limit.name, 14)}"),
-        Cell(text=bar(min(1.0, max(0.0, share / 100)), _bar_cells(width)), style=style),
-        Cell(text=percent(share / 100), style=style),
-        Cell(text=""),
-        Cell(text=""),
-        Cell(text=""),
-        Cell(text=""),
-        Cell(text=_until(one.resets_ns, now_ns, zone), style="secondary"),
+        Cell(f"{one_line(one.source, 14)} {length or one_line(one.limit.name, 14)}"),
+        Cell(bar(min(1.0, max(0.0, share / 100)), _bar_cells(width)), style=style),
+        Cell(percent(share / 100), style=style),
+        Cell(""),
+        Cell(""),
+        Cell(""),
+        Cell(""),
+        Cell(_until(one.resets_ns, now_ns, zone), style="secondary"),
     ]
 
 
@@ -193,10 +191,10 @@ def _event(one: WatchEvent, zone: tzinfo) -> list[Cell]:
         case _:
             what, details = "session began", [one_line(one.source, 20)]
     return [
-        Cell(text=f"{local_time(one.time_ns, zone):%H:%M:%S}", style="secondary"),
-        Cell(text=short_id(one.session), style="secondary"),
-        Cell(text=what, style=style),
-        Cell(text=" · ".join(details), style=style or "secondary"),
+        Cell(f"{local_time(one.time_ns, zone):%H:%M:%S}", style="secondary"),
+        Cell(short_id(one.session), style="secondary"),
+        Cell(what, style=style),
+        Cell(" · ".join(details), style=style or "secondary"),
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import Problem, log_problem
 from sessionlog.reader.check import FileCheck, check_log
 from sessionlog.reader.stream import MAX_LINE
 from sessionlog.reader.walk import LOG_SUFFIXES
@@ -60,12 +60,8 @@ def check_foreign(log: Log) -> FileCheck:
                     problems.append(item)
                 else:
                     events += 1
-    except (LogNotReadable, MissingExtra) as error:
-        detail = str(error).removeprefix(f"{log.path}: ")
-        problems = [Problem(path=log.path, kind="unreadable", detail=detail)]
     except Exception as error:  # noqa: BLE001 - a bug in a source must not break the check of all others
-        detail = f"{log.source.id}: {type(error).__name__}: {error}"
-        problems = [Problem(path=log.path, kind="source_failed", detail=detail)]
+        problems = [log_problem(log.path, error, log.source.id)]
     found = dict.fromkeys(problems)  # scan and read report the same ones
     damage = [problem for problem in found if problem.severity == "damage"]
     notes = [problem for problem in found if problem.severity != "damage"]

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import chain, groupby, islice
 
 from sessionlog import files
-from sessionlog.errors import LogLocked, LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import LogLocked, LogNotReadable, MissingExtra, Problem, log_problem
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.protocol import HEAD, Env, Log, Source
@@ -150,7 +150,7 @@ def recognise(path: str) -> Log | Problem:
             if _knows(source, path, head):
                 return Log(source=source, path=path)
     except LogLocked as error:
-        return Problem(path=path, kind="unreadable", detail=str(error).removeprefix(f"{path}: "))
+        return log_problem(path, error)
     if ours and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b'{"'):
         return Log(source=native, path=path)
     return _unknown(path)

@@ -45,21 +45,6 @@ def resolve_log(target: str, directory: str | None, env: Env) -> tuple[Log, str 
     return found[matches[0]], matches[0]
 
 
-def open_target(
-    target: str | Log, session: str | None = None, directory: str | None = None, env: Env | None = None
-) -> tuple[Log, str | None]:
-    """Return the log and the session for a target that may be a log already, a path or an id.
-
-    Raises:
-        LogNotReadable: Nothing matches, or the path is a folder or no agent's log.
-        AmbiguousSession: Several sessions match.
-    """
-    if not isinstance(target, str):
-        return target, session
-    log, named = resolve_log(target, directory, env or {})
-    return log, session or named
-
-
 def name_of_session(log: Log, session: str | None = None) -> str:
     """Return `session`, or if it is None the log's first session; "" for a log without any."""
     return session or next(iter(log.source.name_sessions(log.path)), "")

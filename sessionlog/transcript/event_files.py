@@ -13,7 +13,7 @@ import orjson
 from msgspec import Struct
 
 from sessionlog import files
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import Problem, log_problem
 from sessionlog.events.redact import redact_line
 from sessionlog.events.sanitise import sanitise
 from sessionlog.ledger.scanning import collector_off, source_of
@@ -135,11 +135,8 @@ def _read(log: Log, session: str, columns: Collection[str], wanted: Wanted) -> I
             row = rows.row(item)
             if not narrows or wanted.fits(item.time_ns, rows.project):
                 yield row
-    except (LogNotReadable, MissingExtra) as error:
-        yield Problem(path=log.path, kind="unreadable", detail=str(error).removeprefix(f"{log.path}: "))
     except Exception as error:  # noqa: BLE001 - a bug in a source must not break the query of all others
-        detail = f"{log.source.id}: {type(error).__name__}: {error}"
-        yield Problem(path=log.path, kind="source_failed", detail=detail)
+        yield log_problem(log.path, error, log.source.id)
 
 
 def encode_row(row: Mapping[str, object]) -> bytes:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sessionlog.cli.app import build_app
 from sessionlog.cli.output import UNREADABLE, USAGE
-from sessionlog.context.xray.report import xray
+from tests.context.reports import xray
 from tests.sources.logs import answered, asked, start, write_log
 
 LOGS = Path(__file__).parents[2] / "testdata" / "replay"

@@ -27,8 +27,9 @@ def test_a_command_takes_what_its_declaration_names(command):
     """The same settings in the same order, of the declared kind; defaults stand in the declaration alone."""
     parameters = inspect.signature(function_of(command)).parameters
     types = {name: parameter.annotation for name, parameter in parameters.items()}
-    if types == {"settings": "Any"}:
-        types = {option.setting: {**dict.fromkeys(_FILTERS, TYPES["texts"]), **ReportArguments.__annotations__}[option.setting]
+    if types.pop("settings", "") == "Any":
+        shared = {**dict.fromkeys(_FILTERS, TYPES["texts"]), **ReportArguments.__annotations__}
+        types = {option.setting: types.get(option.setting) or shared[option.setting]
                  for option in options.COMMANDS[command]}  # fmt: skip
     assert [*types] == [option.setting for option in options.COMMANDS[command]]
     for option in options.COMMANDS[command]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sessionlog.context.cache_misses import cache_misses
 from sessionlog.errors import LogNotReadable
 from sessionlog.events.tokens import TokenUsage
+from tests.context.reports import cache_misses
 from tests.sources.logs import answered, asked, event, start, write_log
 
 TOOLS = [{"name": "read", "description": "Reads"}, {"name": "bash", "description": "Runs"}]

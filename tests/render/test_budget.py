@@ -145,7 +145,7 @@ def test_sentences_end_between_words():
 
 def test_findings_are_sentences():
     """What, how much, and when it is better."""
-    said = [finding(one, tz="UTC", now=NOW) for one in FULL.rows[1:4]]
+    said = [finding(one, view_of({})) for one in FULL.rows[1:4]]
     assert said == [
         "five-hours: nearly used: 1.8M tok of 2.0M per 5h (92 %), begins to reset 14:00",
         "opus: exceeded: 512 req of 500 per month (102 %), resets 1 Dec 00:00",
@@ -182,7 +182,7 @@ def test_the_document_names_what_was_found():
 def test_nothing_from_outside_reaches_a_terminal_as_it_is():
     """Names are the user's, ids and models are those of logs."""
     evil = budget(EVIL, used=19.0, session=EVIL, gaps=[EVIL], table={"usd": 20, "period": "day", "model": EVIL})
-    text = "\n".join([*shown(report(evil)), finding(evil, tz="UTC", now=NOW), *caveat_notes(report(evil))])
+    text = "\n".join([*shown(report(evil)), finding(evil, view_of({})), *caveat_notes(report(evil))])
     assert not CONTROLS.search(text.replace("\n", ""))
     assert not CONTROLS.search(render_confirmed([EVIL]).replace("\n", ""))
     assert "\n=" not in render_csv(report(budget("=1+1")))

@@ -14,6 +14,7 @@ from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.status.statusline_input import StatuslineInput, parse_statusline_input, with_statusline_input
 from sessionlog.render import numbers
 from sessionlog.render.line import wrap_lines
+from sessionlog.render.report import View
 from sessionlog.render.status import render_status
 from sessionlog.render.status_line import (
     NO_SESSION,
@@ -93,7 +94,7 @@ def little():
 def shown(document, width=160, **options):
     """What a terminal of this width gets to see."""
     known = {"tz": "UTC", "now": NOW, "home": "/home/you"}
-    lines = render_status(document, width=width, **(known | options))
+    lines = render_status(document, View(width=width, **(known | options)))
     return "".join(f"{line.plain}\n" for line in wrap_lines(lines, width))
 
 

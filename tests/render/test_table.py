@@ -10,15 +10,15 @@ from tests.profiles import examples
 
 LAW = examples(200)
 
-NAME = Column(title="NAME", name="name", right=False, least=8)
-COUNT = Column(title="COUNT", name="count", rank=1)
-SPEED = Column(title="SPEED", name="speed", rank=2)
-COST = Column(title="COST", name="cost")
+NAME = Column("NAME", right=False, least=8)
+COUNT = Column("COUNT", rank=1)
+SPEED = Column("SPEED", rank=2)
+COST = Column("COST")
 ROWS = [["a-rather-long-name", "12", "58.1", "$1.50"], ["b", "3", "9.0", "$20.00"]]
 
 
 def cells(*texts):
-    return [Cell(text=text) for text in texts]
+    return [Cell(text) for text in texts]
 
 
 def fitted(width, rows=ROWS, columns=(NAME, COUNT, SPEED, COST), **options):
@@ -71,7 +71,7 @@ def test_a_cut_text_says_so():
 
 def test_the_widest_text_is_cut_first():
     """What is short enough stays whole."""
-    columns = [Column(title=title, name=title, right=False, least=4) for title in ("NAME", "WHERE")]
+    columns = [Column(title, title, right=False, least=4) for title in ("NAME", "WHERE")]
     assert texts(fitted(20, [["shorter", "a-rather-long-name"]], columns)) == ["NAME     WHERE", "shorter  a-rather-l…"]
 
 
@@ -101,7 +101,7 @@ def test_a_table_without_rows_is_its_heading():
 
 def test_lines_do_not_end_in_spaces():
     """A pipe sees what a person sees."""
-    columns = (COST, NAME, Column(title="WHY", name="why", right=False))
+    columns = (COST, NAME, Column("WHY", right=False))
     rows = [["$1", "a", "because"], ["$2", "", ""], ["$3", "much longer", ""]]
     assert all(text == text.rstrip() for text in texts(fitted(80, rows, columns)))
 
@@ -114,7 +114,7 @@ def test_wide_characters_count_twice():
 
 def test_styles_stay_with_their_cells():
     """Colour is the cell's, not its padding's."""
-    table = fit_table([COST], [[Cell(text="$1", style="estimated")]], width=20)
+    table = fit_table([COST], [[Cell("$1", style="estimated")]], width=20)
     assert table.lines[1].parts == [("  ", ""), ("$1", "estimated")]
 
 
@@ -128,9 +128,9 @@ NUMBERS = st.text(st.sampled_from("0123456789.k$~"), max_size=9)
 TABLES = st.tuples(st.integers(1, 2), st.integers(0, 8), st.integers(0, 4)).flatmap(
     lambda n: st.lists(st.tuples(*[WORDS] * n[0], *[NUMBERS] * (n[1] + 2)).map(list), min_size=n[2], max_size=n[2]).map(
         lambda rows: (
-            [Column(title=f"T{i}", name=f"t{i}", right=False, least=20) for i in range(n[0])]
-            + [Column(title=f"N{i}", name=f"n{i}", rank=i + 1) for i in range(n[1])]
-            + [Column(title="OUT", name="out"), Column(title="COST", name="cost")],
+            [Column(f"T{i}", right=False, least=20) for i in range(n[0])]
+            + [Column(f"N{i}", rank=i + 1) for i in range(n[1])]
+            + [Column("OUT"), Column("COST")],
             rows,
         )
     )

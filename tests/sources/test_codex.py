@@ -7,7 +7,6 @@ import pytest
 
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.context.snapshots.logged import read_logged_session
-from sessionlog.context.xray.report import xray
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
 from sessionlog.reader.unpack import open_unpacked
@@ -15,6 +14,7 @@ from sessionlog.sources.codex import SOURCE
 from sessionlog.sources.protocol import HEAD
 from sessionlog.sources.record import CopyRank
 from sessionlog.testing import check_source
+from tests.context.reports import xray
 from tests.sources.homes import build_home, cases_of
 
 A, B = "019a0000-0001-7000-8000-000000000001", "019a0000-0002-7000-8000-000000000002"

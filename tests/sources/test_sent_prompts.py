@@ -2,12 +2,12 @@
 
 import json
 
-from sessionlog.context.xray.report import xray
 from sessionlog.events.envelope import Event
 from sessionlog.sources import sent_prompts
 from sessionlog.sources.find import log_at
 from sessionlog.sources.sent_prompts import SentPrompts
 from sessionlog.sources.steps import PromptPart, SentRequest
+from tests.context.reports import xray
 
 HEAD = PromptPart("h", system=["be brief"], tools=[{"name": "read"}])
 

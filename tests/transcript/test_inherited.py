@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from sessionlog.context.xray.report import xray
 from sessionlog.conversation.log.logged_session import find_logged_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.sources.find import log_at
 from sessionlog.sources.protocol import Parent
 from sessionlog.transcript.inherited import NOT_LOGGED, read_session
+from tests.context.reports import xray
 
 PARENT, FORK, GRANDCHILD = (f"019a0000-000{n}-7000-8000-000000000001" for n in (1, 2, 3))
 

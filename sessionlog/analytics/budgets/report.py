@@ -14,6 +14,7 @@ from sessionlog.analytics.budgets.clock import read_clock
 from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
+from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.cached import ask_current
@@ -22,9 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import Any, ClassVar
+    from typing import Any
 
-    from sessionlog.analytics.budgets.clock import Clock
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.ledger.reading import ReadBook
     from sessionlog.ledger.sync import Progress
@@ -92,7 +92,7 @@ class BudgetReport(Report):
     title = "Budgets"
     thing = "budget"
     total_row = False
-    columns: ClassVar[Sequence[Column]] = COLUMNS
+    columns = COLUMNS
 
     rows: tuple[ReportedBudget, ...] = ()
 
@@ -119,7 +119,6 @@ def report_budgets(
     env: Mapping[str, str],
     zone: str,
     now: datetime,
-    clock: Clock = read_clock,
     jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> BudgetReport:
@@ -132,7 +131,6 @@ def report_budgets(
         env: The environment, by which the agents' logs and the ledger's marker are found.
         zone: The time zone of days, weeks and months.
         now: The present, for the budgets' periods.
-        clock: The present for reservations and for the tamper check.
         jobs: Processes that scan; None to choose by the amount of work.
         progress: Called after every log.
 
@@ -142,11 +140,11 @@ def report_budgets(
         sqlite3.Error: It is damaged, or another process has been writing for too long.
         InvalidWindow: The time zone is unknown.
     """
-    now_ns, moment = int(now.timestamp()) * 1_000_000_000 + now.microsecond * 1000, clock()
+    now_ns, moment = utc_nanoseconds(now), read_clock()
 
     def fold(book: ReadBook, notes: Sequence[str]) -> BudgetReport:
         states = budget_states(book.query, rules, now_ns=now_ns, zone=resolve_zone(zone), moment=moment)
-        warnings = tamper_check.warnings(book.query, ledger, env, clock())
+        warnings = tamper_check.warnings(book.query, ledger, env, read_clock())
         return BudgetReport(rows=tuple(_reported(book, state, [*notes, *warnings]) for state in states))
 
     def fold_current(book: ReadBook) -> BudgetReport:
@@ -162,7 +160,7 @@ def report_budgets(
     from sessionlog.engine.scanner import scanner
     from sessionlog.pricing.book import PriceBook
 
-    budget_ledger = BudgetLedger(ledger, PriceBook.load() if prices is None else prices, env, clock)
+    budget_ledger = BudgetLedger(ledger, PriceBook.load() if prices is None else prices, env, read_clock)
     try:
         with budget_ledger.locked() as book:
             notes = budget_ledger.bring_up_to_date(book, scanner=scanner(jobs=jobs), progress=progress)

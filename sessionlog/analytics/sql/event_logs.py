@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sessionlog import files
 from sessionlog.analytics.conditions import within_64_bits
 from sessionlog.engine.scanner import scanner
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.errors import LogNotReadable, MissingExtra, Problem, log_problem
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.identity import path_of
@@ -151,7 +151,7 @@ def _sessions(log: Log) -> tuple[tuple[str, ...], Problem | None]:
     try:
         return tuple(log.source.name_sessions(log.path)), None
     except (LogNotReadable, MissingExtra) as error:
-        return (), Problem(path=log.path, kind="unreadable", detail=str(error).removeprefix(f"{log.path}: "))
+        return (), log_problem(log.path, error)
 
 
 def _size(part: LogPart) -> int:

@@ -14,12 +14,9 @@ from sessionlog.analytics.status.document import NOTHING_YET, document_of, empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import tzinfo
     from typing import Any
 
     from sessionlog.analytics.conditions import Query
-    from sessionlog.analytics.status.own import LedgerLocation
     from sessionlog.analytics.status.statusline_input import StatuslineInput
     from sessionlog.analytics.status.sums import SessionRow
 
@@ -122,11 +119,7 @@ def answer(
     statusline_input: StatuslineInput | None = None,
     everything: bool = False,
     alone: bool = False,
-    zone: tzinfo | None = None,
-    rules: Sequence[Any] = (),
-    config_error: str = "",
-    location: LedgerLocation | None = None,
-    with_typical: bool = True,
+    **options: Any,
 ) -> tuple[Status, int | None] | None:
     """Return the status and the session's number in the ledger; None if the target does not exist.
 
@@ -137,11 +130,7 @@ def answer(
         statusline_input: The agent's input for a status line.
         everything: Sum over all sessions.
         alone: Whether the book holds the target and nothing else.
-        zone: The time zone of days; None for the machine's.
-        rules: The user's own budgets.
-        config_error: Why the budgets cannot be used; empty if they can.
-        location: Where the ledger is; None for a book in memory.
-        with_typical: See `document_of`.
+        options: `zone`, `rules`, `config_error`, `location` and `with_typical` of `document_of`.
 
     Raises:
         AmbiguousSession: Several sessions match.
@@ -156,9 +145,8 @@ def answer(
         if found is None and target is not None:
             return None
     document = document_of(
-        query, found, now_ns=now_ns, zone=zone, rules=rules, config_error=config_error, everything=everything,
-        alone=alone, missing=missing, location=location, with_typical=with_typical,
-        statusline_input=None if everything or target is not None else statusline_input,
+        query, found, now_ns=now_ns, everything=everything, alone=alone, missing=missing,
+        statusline_input=None if everything or target is not None else statusline_input, **options,
     )  # fmt: skip
     return Status(document), None if found is None else found.id
 

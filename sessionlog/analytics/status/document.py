@@ -191,18 +191,14 @@ def _context(query: Query, found: SessionRow | None, why: dict[str, str]) -> dic
     if last is None:
         why["context"] = why["session"] if found is None else "no request of the main agent has tokens in the log"
         return None
-    used, time_ns, provider, model, answered, logged = last
-    from sessionlog.context.windows import find_context_window
-
-    window = logged if type(logged) is int else None
-    window = window or find_context_window(model, provider) or find_context_window(answered, provider)
+    used, time_ns, model, window = last
     reason = f"the window of {model} is not known"
     if window is not None and used > window:
         reason, window = f"more than the {window} tokens that are known of {model} were sent: it has a larger one", None
     if window is None:
         why |= {"context.window": reason, "context.percent": reason}
     return {
-        "used": int(used),
+        "used": used,
         "window": window,
         "percent": None if window is None else used / window * 100,
         "model": model,

@@ -46,6 +46,14 @@ ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1
 _OF_MAIN = "l.agent = 'main' AND r.input + r.cache_read + r.cache_write > 0"
 
 
+NAMED = (
+    "s.session = :name",
+    "substr(s.session, 1, length(:name)) = :name",
+    "length(:name) >= 4 AND substr(s.session, -length(:name)) = :name",
+)
+"""How a text may name a session: its id, the beginning of it, the end of it."""
+
+
 class SessionRow:
     """A session as the ledger knows it; times are nanoseconds since 1970."""
 
@@ -69,11 +77,7 @@ def find_newest(query: Query, now_ns: int) -> list[SessionRow]:
 
 def find_named(query: Query, name: str, now_ns: int) -> list[SessionRow]:
     """Return the sessions with this id; else those whose id begins with the text; else those whose id ends with it."""
-    for which in (
-        "s.session = :name",
-        "substr(s.session, 1, length(:name)) = :name",
-        "length(:name) >= 4 AND substr(s.session, -length(:name)) = :name",
-    ):
+    for which in NAMED:
         found = _found(query, f"{which} ORDER BY s.session, s.source, s.path", {"name": name}, now_ns) if name else []
         if found:
             return found
@@ -119,10 +123,17 @@ def turns_of_all(query: Query) -> tuple[int | None, bool]:
     return turns, bool(others)
 
 
-def last_request(query: Query, session_id: int) -> tuple[Any, ...] | None:
-    """Return the main agent's last (prompt tokens, time, provider, model, response model, logged context window)."""
+def last_request(query: Query, session_id: int) -> tuple[int, int, str, int | None] | None:
+    """Return the main agent's last (prompt tokens, time, model, context window: as logged, else that of the model)."""
     rows = query(_LAST.format(which=_OF_MAIN), {"id": session_id})
-    return rows[0] if rows else None
+    if not rows:
+        return None
+    from sessionlog.context.windows import find_context_window
+
+    used, time_ns, provider, model, answered, logged = rows[0]
+    window = logged if type(logged) is int else None
+    window = window or find_context_window(model, provider) or find_context_window(answered, provider)
+    return int(used), time_ns, str(model), window
 
 
 def last_model(query: Query, session_id: int) -> str | None:

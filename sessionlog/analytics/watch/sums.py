@@ -9,7 +9,6 @@ from __future__ import annotations
 from sessionlog.analytics.conditions import STATUS, filter_condition, matches, within_64_bits
 from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, RunningSession, WatchEvent, add
-from sessionlog.context.windows import find_context_window
 from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.schema import RUNNING_NS
@@ -115,10 +114,8 @@ def last_context(query: Query, session_id: int) -> tuple[str, int | None, int | 
     if last is None:
         model = last_model(query, session_id)
         return "" if model in {None, UNKNOWN} else str(model), None, None
-    used, _, provider, model, answered, logged = last
-    window = logged if type(logged) is int else None
-    window = window or find_context_window(model, provider) or find_context_window(answered, provider)
-    return str(model), int(used), None if window is None or used > window else window
+    used, _, model, window = last
+    return model, used, None if window is None or used > window else window
 
 
 def running_session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:

@@ -29,8 +29,8 @@ from sessionlog.context.xray.requests import History, Packed, Sample, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.sources.find import name_of_session, open_target
-from sessionlog.sources.protocol import Env, Log
+from sessionlog.sources.find import name_of_session
+from sessionlog.sources.protocol import Log
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
 
@@ -165,29 +165,18 @@ class ContextReport:
         }
 
 
-def xray(
-    target: str | Log,
-    session: str | None = None,
-    *,
-    request: int | None = None,
-    directory: str | None = None,
-    env: Env | None = None,
-) -> ContextReport:
+def xray(log: Log, session: str | None = None, *, request: int | None = None) -> ContextReport:
     """Report what filled the window at one request of a session.
 
     Args:
-        target: A log, its path, or a session's id, its beginning or its end.
-        session: The session in a log that holds several; None for the one that `target` names, or the first.
+        log: Its log.
+        session: Its id in a log that holds several; None for the first.
         request: Which request, from 1; None for the last.
-        directory: The folder of our own sessions, where an id is looked up first.
-        env: The environment, which names the folders of other agents.
 
     Raises:
-        LogNotReadable: Nothing matches, the log cannot be read, or it has no request.
-        AmbiguousSession: Several sessions match.
+        LogNotReadable: The log cannot be read, or has no request.
         InvalidQuery: The session has no such request.
     """
-    log, session = open_target(target, session, directory, env)
     history = fold_history(read_session(log, session), request=request, own=log.source.id in OWN)
     name = name_of_session(log, session)
     if not history.requests:

@@ -32,16 +32,16 @@ _Z, _AT, _PERCENT = b"z@%"
 _NOTHING: list[Span] = []
 
 
-def may_hold_secret(line: bytes, start: int = 0) -> bool:
+def may_hold_secret(line: bytes) -> bool:
     """Whether a line needs the full search; False for most lines, True also for many without a secret."""
     low = line.lower()
     return (
-        line.translate(CLASSES).find(LONG, start) >= 0
-        or _PASSWORD(low, start) is not None
-        or _SECRET(low, start) is not None
-        or _BEARER(low, start) is not None
-        or _PRIVATE(low, start) is not None
-        or (_Z in low and _AUTHORIZATION(low, start) is not None)
+        line.translate(CLASSES).find(LONG) >= 0
+        or _PASSWORD(low) is not None
+        or _SECRET(low) is not None
+        or _BEARER(low) is not None
+        or _PRIVATE(low) is not None
+        or (_Z in low and _AUTHORIZATION(low) is not None)
         or (_AT in line and b"://" in line)
         or (_PERCENT in line and b"%40" in line)
     )

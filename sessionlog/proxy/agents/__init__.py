@@ -18,8 +18,6 @@ from sessionlog.proxy.agents.sdk_variables import set_sdk_variables
 from sessionlog.proxy.agents.table import AGENTS, Agent
 from sessionlog.proxy.launch import Launch
 
-__all__ = ["plan"]
-
 _LOOPBACK = ("127.0.0.1", "localhost")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 

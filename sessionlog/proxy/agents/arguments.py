@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-__all__ = ["option_value", "option_values", "replace_value"]
-
 
 def option_values(arguments: Sequence[str], *names: str) -> Iterator[tuple[int, str]]:
     """Yield the values of an option, with the places in the arguments where they stand.

@@ -20,9 +20,7 @@ from typing import Any
 from sessionlog.proxy.agents.arguments import option_value, replace_value
 from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.sdk_variables import set_anthropic_address
-from sessionlog.proxy.agents.settings_files import as_table, parse_json, read_json, text_at
-
-__all__ = ["plan_claude_code"]
+from sessionlog.proxy.agents.settings_files import as_table, first_text, parse_json, read_json
 
 _ADDRESS = "ANTHROPIC_BASE_URL"
 MANAGED = {
@@ -40,16 +38,16 @@ def plan_claude_code(draft: Draft) -> None:
     own = _own_settings(draft, given[1]) if given else {}
     layers = [as_table(own.get("env")), *_files(draft)]
     variables = [managed, *layers, draft.environment]
-    if _is_on(_first(variables, "CLAUDE_CODE_USE_BEDROCK")):
+    if _is_on(first_text(variables, "CLAUDE_CODE_USE_BEDROCK")):
         draft.note("Claude Code uses Bedrock, whose requests are signed for their server: they are not recorded.")
         return
     for switch, variable in (("CLAUDE_CODE_USE_VERTEX", _VERTEX), ("CLAUDE_CODE_USE_FOUNDRY", _FOUNDRY)):
-        if _is_on(_first(variables, switch)) and not _first(variables, variable):
+        if _is_on(first_text(variables, switch)) and not first_text(variables, variable):
             draft.note(
                 f"Claude Code is only recorded there where {variable} is set: its server depends on the account."
             )
             return
-    if _first([managed], _ADDRESS) or _first(variables, "ANTHROPIC_UNIX_SOCKET"):
+    if first_text([managed], _ADDRESS) or first_text(variables, "ANTHROPIC_UNIX_SOCKET"):
         draft.note("Claude Code is not recorded: its server is a socket, or set by managed settings.")
         return
     _set_addresses(draft, layers, own)
@@ -57,7 +55,7 @@ def plan_claude_code(draft: Draft) -> None:
 
 def _set_addresses(draft: Draft, layers: list[Mapping[str, Any]], own: Mapping[str, Any]) -> None:
     """Set the addresses in the environment, and in `--settings` those that a settings file sets."""
-    known = {variable: found for variable in (_ADDRESS, _VERTEX, _FOUNDRY) if (found := _first(layers, variable))}
+    known = {variable: found for variable in (_ADDRESS, _VERTEX, _FOUNDRY) if (found := first_text(layers, variable))}
     draft.environment.update(known)
     is_set = {
         _ADDRESS: set_anthropic_address(draft),
@@ -110,10 +108,6 @@ def _files(draft: Draft) -> Iterator[Mapping[str, Any]]:
     for source, path in paths.items():
         if wanted is None or source in wanted[1].split(","):
             yield as_table(read_json(draft, path).get("env"))
-
-
-def _first(layers: list[Mapping[str, Any]], variable: str) -> str:
-    return next((found for layer in layers if (found := text_at(layer, variable))), "")
 
 
 def _is_on(value: str) -> bool:

@@ -24,8 +24,6 @@ from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.sdk_variables import OPENAI
 from sessionlog.proxy.agents.settings_files import as_table, read_json, read_toml, text_at
 
-__all__ = ["plan_codex"]
-
 _CHATGPT = "https://chatgpt.com/backend-api/codex"
 _LOCAL = {"ollama": "http://localhost:11434/v1", "lmstudio": "http://localhost:1234/v1"}
 SYSTEM = "/etc/codex/config.toml"

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from sessionlog.proxy.agents.draft import Draft
 
-__all__ = ["plan_copilot"]
-
 
 def plan_copilot(draft: Draft) -> None:
     """Point Copilot's provider at the proxy, if the user has one."""

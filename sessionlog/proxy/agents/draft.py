@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 
 from sessionlog.proxy.upstream import parse_upstream
 
-__all__ = ["Draft"]
-
 
 class Draft:
     """A command on its way to a `Launch`.

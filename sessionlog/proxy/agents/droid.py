@@ -17,8 +17,6 @@ from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.model_lists import behind_proxy
 from sessionlog.proxy.agents.settings_files import read_json
 
-__all__ = ["plan_droid"]
-
 _VARIABLE = "FACTORY_RUNTIME_SETTINGS_PATH"
 
 

@@ -17,8 +17,6 @@ from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.sdk_variables import GOOGLE
 from sessionlog.proxy.agents.settings_files import read_dotenv, read_json, text_at
 
-__all__ = ["nearest_dotenv", "plan_gemini"]
-
 _CODE_ASSIST = "https://cloudcode-pa.googleapis.com"
 _GOOGLE_LOGINS = ("oauth-personal", "compute-default-credentials")
 

@@ -7,8 +7,6 @@ from typing import Any
 from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.settings_files import text_at
 
-__all__ = ["behind_proxy"]
-
 
 def behind_proxy(draft: Draft, route: str, models: Any) -> Any:
     """Return a list of models with their addresses at the proxy; whatever else stands there stays as it is."""

@@ -22,8 +22,6 @@ from sessionlog.fast_dataclasses import dataclass
 from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.settings_files import as_table, parse_json, read_json, text_at
 
-__all__ = ["plan_kilo", "plan_opencode"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Known:

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 
 from sessionlog.fast_dataclasses import dataclass
 
-__all__ = ["Program", "find_program"]
-
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _VERSION = re.compile(r"(?<=.)@[^/]*$")
 _SCRIPT = re.compile(r"\.(?:exe|cmd|bat|ps1|js|mjs|cjs|py)$", re.IGNORECASE)

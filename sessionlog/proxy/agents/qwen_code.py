@@ -25,9 +25,7 @@ from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.gemini import nearest_dotenv
 from sessionlog.proxy.agents.model_lists import behind_proxy
 from sessionlog.proxy.agents.sdk_variables import ANTHROPIC, GOOGLE, OPENAI
-from sessionlog.proxy.agents.settings_files import as_table, read_json, text_at
-
-__all__ = ["plan_qwen_code"]
+from sessionlog.proxy.agents.settings_files import as_table, first_text, read_json, text_at
 
 _SYSTEM_VARIABLE = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 SYSTEM = {
@@ -46,7 +44,7 @@ _PROTOCOLS = {
 def plan_qwen_code(draft: Draft) -> None:
     """Point Qwen Code at the proxy, and follow the addresses of its settings."""
     layers = _settings(draft)
-    login = _first(layers, "security", "auth", "selectedType") or "openai"
+    login = first_text(layers, "security", "auth", "selectedType") or "openai"
     for _, chosen in option_values(draft.arguments, "--auth-type"):
         login = chosen
     if login not in _PROTOCOLS:
@@ -55,9 +53,9 @@ def plan_qwen_code(draft: Draft) -> None:
     dotenv = nearest_dotenv(draft, ".qwen")
     for protocol in dict.fromkeys((login, "openai", "anthropic", "gemini")):
         variable, route, default = _PROTOCOLS[protocol]
-        known = dotenv.get(variable) or _first(layers, "env", variable)
+        known = dotenv.get(variable) or first_text(layers, "env", variable)
         if protocol == login:
-            known = known or _first(layers, "security", "auth", "baseUrl")
+            known = known or first_text(layers, "security", "auth", "baseUrl")
         real = draft.set_address(variable, route, default if protocol in (login, "gemini") else None, known=known)
         _mark_dashscope(draft, real, draft.environment.get(variable))
     for place, address in [*option_values(draft.arguments, "--openai-base-url", "--openaiBaseUrl")]:
@@ -79,7 +77,7 @@ def _redirect_providers(draft: Draft, layers: Sequence[Mapping[str, Any]]) -> No
         draft.note("Models of Qwen Code's modelProviders are not recorded: their servers are in its settings only.")
         return
     system = {**layers[0], "modelProviders": moved}
-    chosen = _first(layers, "model", "baseUrl")  # picks one of several models of a name
+    chosen = first_text(layers, "model", "baseUrl")  # picks one of several models of a name
     for before, after in _pairs(providers, moved):
         _mark_dashscope(draft, before, after)
         if before == chosen:
@@ -107,7 +105,3 @@ def _settings(draft: Draft) -> list[Mapping[str, Any]]:
     system = draft.environment.get(_SYSTEM_VARIABLE) or SYSTEM
     project = os.path.join(draft.folder, ".qwen")
     return [read_json(draft, path) for path in (system, *(os.path.join(at, "settings.json") for at in (project, user)))]
-
-
-def _first(layers: Sequence[Mapping[str, Any]], *keys: str) -> str:
-    return next((found for layer in layers if (found := text_at(layer, *keys))), "")

@@ -24,8 +24,6 @@ from urllib.parse import urlsplit
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.proxy.agents.draft import Draft
 
-__all__ = ["ANTHROPIC", "GOOGLE", "OPENAI", "set_anthropic_address", "set_sdk_variables"]
-
 ANTHROPIC = "https://api.anthropic.com"
 OPENAI = "https://api.openai.com/v1"
 GOOGLE = "https://generativelanguage.googleapis.com"
@@ -68,14 +66,9 @@ def set_sdk_variables(draft: Draft) -> None:
         draft.set_address(one.name, one.route, one.default, known=draft.environment.get(one.instead))
 
 
-def set_anthropic_address(draft: Draft, known: str = "") -> bool:
-    """Point ANTHROPIC_BASE_URL at the proxy; return whether that was possible.
-
-    Args:
-        draft: The launch.
-        known: The address that settings give to the child.
-    """
-    real = draft.set_address("ANTHROPIC_BASE_URL", "anthropic", ANTHROPIC, known=known)
+def set_anthropic_address(draft: Draft) -> bool:
+    """Point ANTHROPIC_BASE_URL at the proxy; return whether that was possible."""
+    real = draft.set_address("ANTHROPIC_BASE_URL", "anthropic", ANTHROPIC)
     if real and urlsplit(real).hostname == urlsplit(ANTHROPIC).hostname:
         draft.environment.setdefault("_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL", "1")
     return real is not None

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from sessionlog.errors import SessionLogError
 from sessionlog.files import read_small
 from sessionlog.proxy.agents.draft import Draft
-
-__all__ = ["as_table", "read_dotenv", "read_json", "read_toml", "text_at"]
 
 Json = Any
 
@@ -64,6 +62,11 @@ def text_at(value: Json, *keys: str) -> str:
     for key in keys:
         value = as_table(value).get(key)
     return value if isinstance(value, str) else ""
+
+
+def first_text(layers: Iterable[Mapping[str, Any]], *keys: str) -> str:
+    """Return the text at a path of keys in the first settings that have one; "" if none has."""
+    return next((found for layer in layers if (found := text_at(layer, *keys))), "")
 
 
 def _read(draft: Draft, path: str, kind: str, parse: Callable[[str], Json]) -> dict[str, Json]:

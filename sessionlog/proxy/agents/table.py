@@ -23,8 +23,6 @@ from sessionlog.proxy.agents.opencode import plan_kilo, plan_opencode
 from sessionlog.proxy.agents.qwen_code import plan_qwen_code
 from sessionlog.proxy.agents.sdk_variables import ANTHROPIC, GOOGLE, OPENAI, set_sdk_variables
 
-__all__ = ["AGENTS", "Agent"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:

@@ -55,22 +55,20 @@ def _attribute(key: str, value: str | float | bool | None) -> str:
     return f" {name}" if value is True else f' {name}="{html(str(value))}"'
 
 
-def render_page(title: str, body: Iterable[Html], *, kind: str, language: str = "en") -> Iterator[str]:
+def render_page(title: str, body: Iterable[Html], *, kind: str) -> Iterator[str]:
     """Yield a page piece by piece, so that a long one is written in constant memory.
 
     Args:
         title: Its title, a text.
         body: Elements of the body.
         kind: The kind of page, a class of the body.
-        language: The language of its own words.
     """
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    yield "<!doctype html>\n"
-    yield f'<html lang="{html(language)}">\n<head>\n<meta charset="utf-8">\n'
+    yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     # The policy comes before anything that it governs.
     yield f'<meta http-equiv="Content-Security-Policy" content="{html(policy)}">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

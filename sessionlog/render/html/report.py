@@ -11,14 +11,12 @@ from sessionlog.analytics.overview import Overview
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.window import describe_window
-from sessionlog.analytics.zones import resolve_zone
 from sessionlog.render.heatmap import amount_of, as_date, calendar_levels
 from sessionlog.render.html.charts import SERIES, calendar, share_bar, stacked_bars
 from sessionlog.render.html.page import Html, render_page, tag
 from sessionlog.render.notes import archived_note, damage_note
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
-from sessionlog.render.report import View, cell, closing_notes, key_text, table_columns
-from sessionlog.render.times import stamp
+from sessionlog.render.report import View, cell, closing_notes, key_text, row_cost, table_columns
 
 _STYLES = {"failed": "bad", "unfinished": "unsure", "estimated": "unsure", "success": "good", "secondary": "dim"}
 _ROWS = 15
@@ -46,7 +44,7 @@ def render_overview(
 def _body(
     found: Overview, view: View, span: str, budgets: BudgetReport | None, pages: Mapping[tuple[str, str], str]
 ) -> Iterator[Html]:
-    made = stamp(int(view.now.timestamp()) * 10**9, resolve_zone(view.tz), now=view.now)
+    made = view.stamp(int(view.now.timestamp()) * 10**9)
     yield tag("header", tag("h1", "Usage"), tag("p", f"{span} · made {made}", class_="dim"), _cards(found))
     sections = [
         ("days", "By day", [_days_chart(found, view), _folded(report_table(found.days, view), "Table of days")]),
@@ -78,9 +76,8 @@ def _body(
 
 def _cards(found: Overview) -> Html:
     row = found.usage.totals
-    partial = "+" if row.cost_is_partial and row.cost_usd is not None else ""
     cards = [
-        ("Cost", cost_text(row.cost_usd, estimated=bool(row.estimated_nano)) + partial),
+        ("Cost", row_cost(row).text),
         ("Sessions", human_count(row.sessions)),
         ("Requests", human_count(row.requests)),
         ("Tokens", human_count(row.total_tokens)),
@@ -190,7 +187,7 @@ def _year(report: UsageReport, view: View) -> Html:
     rows = {day: row for row in report.rows if (day := as_date(row.keys["day"])) is not None}
     if not rows:
         return tag("p", "None.", class_="dim")
-    today = view.now.astimezone(resolve_zone(view.tz)).date()
+    today = view.now.astimezone(view.zone).date()
     first, last = min(rows), max(*rows, today)
     used = {day: amount(row) for day, row in rows.items() if row.requests or row.total_tokens}
 

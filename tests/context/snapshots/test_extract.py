@@ -18,9 +18,9 @@ from sessionlog.context import (
     extract_full_context_snapshot,
     get_model_context_window,
 )
-from sessionlog.context.xray import xray
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.stream import read_events
+from tests.context.reports import xray
 from tests.context.talks import answer, ask, call, result, tool_loop, user
 from tests.profiles import examples
 

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.context.xray.report import LARGEST, SCHEMA, xray
+from sessionlog.context.xray.report import LARGEST, SCHEMA
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable
 from sessionlog.sources.discover import find_logs
+from sessionlog.sources.find import resolve_log
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import load_source
+from tests.context.reports import xray
 from tests.context.xray.sized import answer, ask, event, ran, result, said, start, system, user
 from tests.profiles import examples
 from tests.sources.homes import all_cases, build_home, cases_of
@@ -103,10 +105,10 @@ def test_a_log_of_answers_only_has_a_total(tmp_path):
 def test_a_session_is_found_by_its_id(tmp_path):
     """By its beginning, in a folder; two that begin alike are not guessed between."""
     write(tmp_path, SESSION, name="first")
-    assert xray("fir", directory=str(tmp_path)).session == "first"
+    assert xray(*resolve_log("fir", str(tmp_path), {})).session == "first"
     write(tmp_path, SESSION, name="fit")
     with pytest.raises(AmbiguousSession):
-        xray("fi", directory=str(tmp_path))
+        resolve_log("fi", str(tmp_path), {})
 
 
 def test_without_a_count_all_is_estimated(tmp_path):
