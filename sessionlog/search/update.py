@@ -11,9 +11,13 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from time import time_ns
 from typing import Any
 
-from sessionlog.ledger.identity import path_of, stored_path
+from sessionlog import files
+from sessionlog.hashes import hash_name
+from sessionlog.ledger.identity import STABLE_AFTER_NS, identify, path_of, stored_path
 from sessionlog.ledger.schema import HERE
 from sessionlog.ledger.sync import Progress, without_waiting
 from sessionlog.ledger.trust import read_only
@@ -69,6 +73,9 @@ def update(
         LedgerBusy: Another process is writing to the index.
         sqlite3.DatabaseError: The index or the ledger is damaged.
     """
+    state = _state_of(ledger)
+    if state is not None and connection.execute("SELECT value FROM meta WHERE name = 'ledger'").fetchone() == (state,):
+        return 0
     connection.execute("ATTACH ? AS ledger", (read_only(ledger),))
     try:
         plan = connection.execute(_CHANGED).fetchall()
@@ -78,6 +85,9 @@ def update(
     finally:
         connection.execute("DETACH ledger")
     if not (plan or moved or forgotten):
+        if state is not None:
+            with suppress(sqlite3.OperationalError):  # it is busy: then the next search compares again
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (state,))
         return 0
     writer = _Writer(connection, parsers)
     try:
@@ -100,6 +110,17 @@ def update(
             connection.execute("ROLLBACK")
         raise
     return len(jobs)
+
+
+def _state_of(ledger: str) -> int | None:
+    """Return a hash of the state of a ledger's file; None if it may change again without a trace.
+
+    While that is the same, and the index has all that the ledger knows, their tables need not be compared.
+    """
+    log, identity = files.stat_path(f"{ledger}-wal"), identify(ledger)
+    if identity is None or (log is not None and log.st_size) or time_ns() - identity[3] < STABLE_AFTER_NS:
+        return None
+    return hash_name(f"{ITEMS_VERSION} {identity[:5]}", b"")
 
 
 def _job(row: tuple[Any, ...]) -> Job:

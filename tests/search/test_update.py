@@ -22,7 +22,7 @@ from sessionlog.search import update as updating
 from sessionlog.search.find import open_up_to_date
 from sessionlog.search.store import index_path, open_index
 from tests.reliability.children import fork, wait
-from tests.search.transcripts import Home, answered, called, returned, said
+from tests.search.transcripts import Home, answered, called, returned, said, session_id
 
 
 @pytest.fixture
@@ -213,6 +213,29 @@ def test_a_rival_has_read_the_same_log(home):
     index.close()
     assert counts(home) == (4, 0)
     assert len(home.texts("importer")) == 3
+
+
+def test_an_unchanged_ledger_is_not_compared_again(home):
+    """One that was written to a moment ago is, and so is every change."""
+    home.find("importer")
+    index, _ = open_index(index_path(home.place.ledger))
+
+    def is_compared():
+        with patch.object(updating, "read_only", wraps=updating.read_only) as compared:
+            updating.update(index, home.place.ledger)
+        return compared.called
+
+    assert [is_compared(), is_compared()] == [True, True]
+    Home.age(home.place.ledger, 60)
+    assert [is_compared(), is_compared()] == [True, False]
+    ledger = sqlite3.connect(home.place.ledger, isolation_level=None)
+    ledger.execute("DELETE FROM files WHERE path LIKE ?", (f"%{session_id(2)}%",))
+    assert is_compared()  # before a checkpoint: the change is not in the file yet
+    ledger.close()
+    Home.age(home.place.ledger, 60)
+    assert is_compared()
+    assert index.execute("SELECT count(*) FROM logs").fetchone() == (1,)
+    index.close()
 
 
 def test_files_and_their_changes_are_items(home):
