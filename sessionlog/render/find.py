@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.zones import resolve_zone
@@ -14,15 +13,20 @@ from sessionlog.events.times import format_time
 from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
-from sessionlog.render.replay.changes import ChangedLine, changes_of
-from sessionlog.render.report import View
 from sessionlog.render.times import clock, home_path, stamp
 from sessionlog.search.file_calls import is_file
 from sessionlog.search.find import Found, Hit, Session
-from sessionlog.search.mended import Mended
 from sessionlog.search.query import CLOSE, OPEN
 from sessionlog.sources.fold_items import Kind, arguments_of, call_text
 from sessionlog.sources.steps import ToolCall
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessionlog.render.replay.changes import ChangedLine
+    from sessionlog.render.report import View
+    from sessionlog.search.mended import Mended
 
 SCHEMA = "sessionlog.find/1"
 
@@ -57,6 +61,8 @@ def render_found(found: Found, view: View, *, file: str = "") -> Iterator[Line]:
 
 def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterator[Line]:
     """Yield the lines of errors, each with what its session did then."""
+    from sessionlog.render.replay.changes import changes_of
+
     yield _head(found, "error" if found.hits[0].kind == Kind.ERROR else "result")
     for one in errors:
         yield Line()
@@ -193,6 +199,8 @@ def _cut(pieces: Sequence[tuple[str, str]], room: int) -> Iterator[tuple[str, st
 
 def _changes(hit: Hit, file: str) -> list[ChangedLine]:
     """Return the lines of a file that a call changes."""
+    from sessionlog.render.replay.changes import ChangedLine, changes_of
+
     step = hit.item.step if hit.item is not None else None
     if not isinstance(step, ToolCall):
         return []

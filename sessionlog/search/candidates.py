@@ -16,9 +16,8 @@ import orjson
 from msgspec import Struct
 
 from sessionlog.ledger.schema import ELSEWHERE
-from sessionlog.search.extract import COPY, NO_TIME
 from sessionlog.search.query import Query
-from sessionlog.search.update import item_numbers, numbers_of
+from sessionlog.search.segments import COPY, NO_TIME, item_numbers, numbers_of
 from sessionlog.sources.fold_items import Kind
 
 PARTS: Mapping[str, tuple[Kind, ...]] = {

@@ -10,34 +10,33 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sessionlog.analytics.conditions import matches
-from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import InvalidQuery, LedgerUnusable
-from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.cached import open_up_to_date as open_ledger_up_to_date
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.schema import GONE
-from sessionlog.ledger.sync import LedgerBusy, Progress
 from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
-from sessionlog.search.extract import NO_TIME
+from sessionlog.search.current import is_current
 from sessionlog.search.query import Query, Texts
+from sessionlog.search.segments import NO_TIME
 from sessionlog.search.store import index_path, is_damage, open_index, replace_index
 from sessionlog.search.texts import read_texts
-from sessionlog.search.update import Runner, run_here, update
-from sessionlog.sources.find import matching
 from sessionlog.sources.fold_items import Item, Kind
-from sessionlog.sources.registry import choose_sources
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
+    from sessionlog.search.update import Runner
 
 _AT_ONCE = 20  # candidates whose texts are read together
 _BUSY = "another sessionlog is reading new logs into the search index: these are the hits without them"
@@ -140,7 +139,7 @@ class Place(Struct, frozen=True, kw_only=True):
         prices: The prices of the ledger; None for the list's.
         tz: The zone of days.
         now: The present.
-        runner: Reads logs for the index.
+        runner: Reads logs for the index; None for one process.
         scanner: Scans logs for the ledger; None for one process.
         progress: Called while logs are read into the ledger, and for the index.
     """
@@ -150,7 +149,7 @@ class Place(Struct, frozen=True, kw_only=True):
     prices: PriceBook | None = None
     tz: str | tzinfo = "local"
     now: datetime | None = None
-    runner: Runner = run_here
+    runner: Runner | None = None
     scanner: Any = None
     progress: Progress | None = None
 
@@ -222,8 +221,13 @@ def open_up_to_date(place: Place) -> Iterator[tuple[sqlite3.Connection, list[str
 
 
 def _update(index: sqlite3.Connection, place: Place) -> list[str]:
+    if is_current(index, place.ledger):
+        return []
+    from sessionlog.ledger.sync import LedgerBusy
+    from sessionlog.search.update import run_here, update
+
     try:
-        update(index, place.ledger, runner=place.runner, progress=place.progress)
+        update(index, place.ledger, runner=place.runner or run_here, progress=place.progress)
     except LedgerBusy:
         return [_BUSY]
     except sqlite3.OperationalError as error:
@@ -235,8 +239,11 @@ def _update(index: sqlite3.Connection, place: Place) -> list[str]:
 
 def _refresh_ledger(place: Place) -> list[str]:
     """Bring the ledger up to date."""
-    if ask_current(place.ledger, place.env, lambda _: True):
-        return []
+    with suppress(Exception):  # a damaged ledger may raise anything, and is opened again below
+        connection = open_ledger_up_to_date(place.ledger, place.env)
+        if connection is not None:
+            connection.close()
+            return []
     from sessionlog.ledger.ask import refresh
     from sessionlog.ledger.store import open_ledger
     from sessionlog.pricing.book import PriceBook
@@ -260,8 +267,14 @@ class _Sessions:
     """
 
     def __init__(self, index: sqlite3.Connection, place: Place, question: Question) -> None:
-        selection = Selection.of(question.since, until=question.until, filters={}, tz=place.tz, now=place.now)
-        window, self._index = selection.window, index
+        self._index = index
+        window = None
+        if question.since is not None or question.until is not None:
+            from sessionlog.analytics.window_grammar import parse_usage_window
+
+            window = parse_usage_window(question.since, until=question.until, now=place.now, tz=place.tz)
+        elif place.tz != "local":
+            resolve_zone(place.tz)  # an unknown one is an error
         self.scope = Scope(
             kinds=question.kinds or (PARTS[question.part] if question.part else EVERYTHING),
             start_ns=window.start_ns if window else None,
@@ -275,13 +288,19 @@ class _Sessions:
     def _chosen(self, question: Question) -> frozenset[tuple[str, str]] | None:
         filters = {key: patterns for key, patterns in question.filters.items() if patterns}
         if "source" in filters:
+            from sessionlog.sources.registry import choose_sources
+
             choose_sources(filters["source"])
         if not filters and question.session is None:
             return None
+        from sessionlog.analytics.conditions import matches
+
         conditions, parameters = matches(filters, _FILTERS)
         sql = f"SELECT source, session FROM ledger.sessions s WHERE {' AND '.join(['1', *conditions])}"  # noqa: S608 - ours
         chosen = frozenset(self._index.execute(sql, parameters).fetchall())
         if question.session is not None:
+            from sessionlog.sources.find import matching
+
             ids = set(matching(question.session, {session for _, session in chosen}))
             if not ids:
                 raise InvalidQuery(f"--session {question.session!r}: no session begins or ends with it")

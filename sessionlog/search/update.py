@@ -11,25 +11,20 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from time import time_ns
 from typing import Any
 
-from sessionlog import files
-from sessionlog.hashes import hash_name
-from sessionlog.ledger.identity import STABLE_AFTER_NS, identify, path_of, stored_path
+from sessionlog.ledger.identity import path_of, stored_path
 from sessionlog.ledger.schema import HERE
 from sessionlog.ledger.sync import Progress, without_waiting
 from sessionlog.ledger.trust import read_only
+from sessionlog.search.current import ITEMS_VERSION, is_current, note_current, state_of
 from sessionlog.search.extract import Batch, Extracted, Job, extract
+from sessionlog.search.segments import item_numbers, numbers_of
 from sessionlog.search.store import WORDS
 from sessionlog.sources.protocol import Resume
 
 Runner = Callable[[Sequence[Job]], Iterator[Extracted]]
 """Reads logs, in this process or in others, in any order."""
-
-ITEMS_VERSION = 1
-"""To be raised when the items of the same log change: then all logs are read again."""
 
 BATCH = 64 << 20
 """Bytes of logs after which their items are committed."""
@@ -73,9 +68,9 @@ def update(
         LedgerBusy: Another process is writing to the index.
         sqlite3.DatabaseError: The index or the ledger is damaged.
     """
-    state = _state_of(ledger)
-    if state is not None and connection.execute("SELECT value FROM meta WHERE name = 'ledger'").fetchone() == (state,):
+    if is_current(connection, ledger):
         return 0
+    state = state_of(ledger)
     connection.execute("ATTACH ? AS ledger", (read_only(ledger),))
     try:
         plan = connection.execute(_CHANGED).fetchall()
@@ -85,9 +80,7 @@ def update(
     finally:
         connection.execute("DETACH ledger")
     if not (plan or moved or forgotten):
-        if state is not None:
-            with suppress(sqlite3.OperationalError):  # it is busy: then the next search compares again
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (state,))
+        note_current(connection, state)
         return 0
     writer = _Writer(connection, parsers)
     try:
@@ -110,17 +103,6 @@ def update(
             connection.execute("ROLLBACK")
         raise
     return len(jobs)
-
-
-def _state_of(ledger: str) -> int | None:
-    """Return a hash of the state of a ledger's file; None if it may change again without a trace.
-
-    While that is the same, and the index has all that the ledger knows, their tables need not be compared.
-    """
-    log, identity = files.stat_path(f"{ledger}-wal"), identify(ledger)
-    if identity is None or (log is not None and log.st_size) or time_ns() - identity[3] < STABLE_AFTER_NS:
-        return None
-    return hash_name(f"{ITEMS_VERSION} {identity[:5]}", b"")
 
 
 def _job(row: tuple[Any, ...]) -> Job:
@@ -245,17 +227,3 @@ class _Writer:
         execute("ALTER TABLE compacted RENAME TO words")
         execute("DROP TABLE temp.live")
         self._dead = 0
-
-
-def numbers_of(packed: bytes) -> array[int]:
-    """Return the signed numbers of 64 bits that an array holds."""
-    found = array("q")
-    if len(packed) % found.itemsize:
-        raise sqlite3.DatabaseError("a segment is malformed")
-    found.frombytes(packed)
-    return found
-
-
-def item_numbers(first: int, last: int, numbers: bytes | None) -> Sequence[int]:
-    """Return the numbers of a segment's items, in their order."""
-    return range(first, last + 1) if numbers is None else numbers_of(numbers)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sessionlog.search import candidates as module
 from sessionlog.search.candidates import Candidate, Scope, find_candidates
-from sessionlog.search.extract import COPY
 from sessionlog.search.query import parse_query
+from sessionlog.search.segments import COPY
 from sessionlog.search.store import open_index
 from tests.profiles import examples
 
