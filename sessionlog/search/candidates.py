@@ -6,7 +6,6 @@ A copied item (in a fork, in a resumed session) is left out where its original m
 from __future__ import annotations
 
 import sqlite3
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
@@ -19,6 +18,10 @@ from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.search.query import Query
 from sessionlog.search.segments import COPY, NO_TIME, item_numbers, numbers_of
 from sessionlog.sources.fold_items import Kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from array import array
 
 PARTS: Mapping[str, tuple[Kind, ...]] = {
     "prompts": (Kind.PROMPT,),
@@ -35,7 +38,7 @@ _MANY = 10_000
 """Items up to which all are compared with each other, so that their number is exact."""
 
 _NUMBERS = "SELECT group_concat(rowid) FROM words WHERE words MATCH ?"
-_SEGMENTS = "SELECT id, first, last, last_ns FROM segments ORDER BY id"
+_SEGMENTS = "SELECT id, first, last, last_ns FROM segments INDEXED BY segments_by_number"
 _READ = f"""
 SELECT s.id, s.numbers, s.kinds, s.times, s.digests, s.places, s.session, l.id, l.path, l.source, l.missing
 FROM segments s JOIN logs l ON l.id = s.log_id WHERE l.missing <> {ELSEWHERE} AND s.id BETWEEN ? AND ? ORDER BY s.id
@@ -218,7 +221,7 @@ class _Digests(Struct, frozen=True):
 def _read_digests(connection: sqlite3.Connection, segments: Sequence[_Segment], scope: Scope) -> _Digests:
     """Read the digests of all items of segments that are in scope."""
     wanted = {segment.id: segment for segment in segments}
-    ranges = [(one, one) for one in wanted]
+    ranges = [(one, one) for one in sorted(wanted)]
     if wanted and max(wanted) - min(wanted) < _DENSE * len(wanted):
         ranges = [(min(wanted), max(wanted))]
     originals: set[tuple[int, int]] = set()
@@ -247,39 +250,22 @@ class _Copies:
     ) -> None:
         self._connection, self._scope, self._known = connection, scope, known
         self._segments = {segment.id: segment for segment in segments}
-        self._digests = b""
-        self._starts: list[int] = []
-        self._ids: list[int] = []
         self._first: dict[int, tuple[int, int] | None] = {}
 
     def is_first(self, one: Candidate) -> bool:
         """Whether a copy is to be listed."""
         if one.digest not in self._first:
             known = self._known or _read_digests(self._connection, self._segments_with(one.digest), self._scope)
-            self._first[one.digest] = None if one.digest in known.originals else known.copies[one.digest]
+            self._first[one.digest] = (
+                None if one.digest in known.originals else known.copies.get(one.digest, one.segment)
+            )
         return self._first[one.digest] == one.segment
 
     def _segments_with(self, digest: int) -> list[_Segment]:
-        """Return the segments that have a digest."""
-        if not self._ids:
-            self._read()
-        wanted = array("q", [digest]).tobytes()
-        found, at = set(), self._digests.find(wanted)
-        while at >= 0:
-            if at % len(wanted) == 0:
-                found.add(self._ids[bisect_right(self._starts, at) - 1])
-            at = self._digests.find(wanted, at + 1)
-        return [self._segments[one] for one in sorted(found) if one in self._segments]
-
-    def _read(self) -> None:
-        """Read the digests of all items: to search some megabytes of them takes less than to take them apart."""
-        pieces, length = [], 0
-        for segment, digests in self._connection.execute("SELECT id, digests FROM segments ORDER BY id"):
-            self._ids.append(segment)
-            self._starts.append(length)
-            pieces.append(digests)
-            length += len(digests)
-        self._digests = b"".join(pieces)
+        """Return the segments that have an item with a digest, in their order."""
+        sql = "SELECT segment FROM digests WHERE digest = ? ORDER BY segment"
+        found = self._connection.execute(sql, (digest,)).fetchall()
+        return [self._segments[one] for (one,) in found if one in self._segments]
 
 
 def _is_within(time_ns: int, scope: Scope) -> bool:

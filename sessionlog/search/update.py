@@ -171,13 +171,16 @@ class _Writer:
         """Delete the segments of a log, or those of its unfinished last row; return their items."""
         known: Known = {}
         sql = f"FROM segments WHERE log_id = ? {'AND is_tail' if only_tail else ''}"
-        for session, first, last, numbers, kinds, times, digests in self._connection.execute(
-            f"SELECT session, first, last, numbers, kinds, times, digests {sql} ORDER BY id",
+        for segment, session, first, last, numbers, kinds, times, packed in self._connection.execute(
+            f"SELECT id, session, first, last, numbers, kinds, times, digests {sql} ORDER BY id",
             (log_id,),
-        ):
-            items = zip(kinds, numbers_of(times), numbers_of(digests), strict=True)
+        ).fetchall():
+            digests = numbers_of(packed)
+            items = zip(kinds, numbers_of(times), digests, strict=True)
             for number, (kind, time, digest) in zip(item_numbers(first, last, numbers), items, strict=True):
                 known.setdefault((session, kind, time, digest), []).append(number)
+            rows = ((digest, segment) for digest in digests)
+            self._connection.executemany("DELETE FROM digests WHERE digest = ? AND segment = ?", rows)
         self._connection.execute(f"DELETE {sql}", (log_id,))
         for numbers in known.values():
             numbers.reverse()
@@ -204,7 +207,9 @@ class _Writer:
             log_id, batch.session, batch.is_tail, len(numbers), first, last, max(times),
             None if is_range else numbers.tobytes(), batch.kinds, batch.times, batch.places, batch.digests,
         )  # fmt: skip
-        self._connection.execute(_SEGMENT, values)
+        segment = self._connection.execute(_SEGMENT, values).lastrowid
+        rows = [(digest, segment) for digest in sorted(set(digests))]
+        self._connection.executemany("INSERT INTO digests VALUES (?, ?)", rows)
 
     def compact(self) -> None:
         """Make the index of words anew from its own words, without those of items that no longer exist, if many are."""

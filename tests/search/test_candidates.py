@@ -41,6 +41,7 @@ def fill(index, segments):
              bytes(kind | (COPY if copy else 0) for kind, copy in zip(kinds, copies, strict=True)),
              packed(times), packed(range(len(items))), packed(digests)),
         )  # fmt: skip
+        index.executemany("INSERT INTO digests VALUES (?, ?)", [(digest, segment) for digest in set(digests)])
     return found
 
 

@@ -20,6 +20,7 @@ from sessionlog.search import candidates
 from sessionlog.search import extract as extracting
 from sessionlog.search import update as updating
 from sessionlog.search.find import open_up_to_date
+from sessionlog.search.segments import numbers_of
 from sessionlog.search.store import index_path, open_index
 from tests.reliability.children import fork, wait
 from tests.search.transcripts import Home, answered, called, returned, said, session_id
@@ -91,6 +92,27 @@ def test_a_log_that_is_written_anew(home):
     assert home.texts("py") == []
     assert home.texts("nothing") == ["Nothing to do"]
     assert counts(home) == (before + 1, 1)
+
+
+def test_the_segments_of_a_text_are_known(home):
+    """Also after logs were written anew, grew, or were forgotten: no digest is left behind, none is missing."""
+
+    def known():
+        with sqlite3.connect(home.index) as index:
+            pairs = set(index.execute("SELECT digest, segment FROM digests"))
+            rows = index.execute("SELECT id, digests FROM segments").fetchall()
+        index.close()
+        return pairs, {(digest, segment) for segment, digests in rows for digest in numbers_of(digests)}
+
+    home.find("importer")
+    home.write(2, said("the tail of the log", 9), end="")
+    home.find("importer")
+    home.path(1).unlink()
+    home.write(1, said("make the importer resume"), answered("Nothing to do", 1), ago=7)
+    home.find("importer")
+    stored, expected = known()
+    assert stored == expected
+    assert len(stored) == 4
 
 
 def test_many_dead_words_are_removed(home):
