@@ -101,8 +101,19 @@ def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: 
         )
     if not found.hits:
         if not as_json:
-            note("nothing found; fewer words, `wor*` for the beginning of one, or no filters find more")
+            note(_next_step(question, file=file, is_error=is_error))
         raise Exit(NOTHING)
+
+
+def _next_step(question: Question, *, file: str, is_error: bool) -> str:
+    """Return the sentence for a search without hits: what may find more."""
+    if is_error:
+        return "no failed call and no result has these words; `sessionlog find WORDS` searches prompts and answers, too"
+    if file:
+        return "no call names this file; `sessionlog find NAME` searches all texts, commands of a shell among them"
+    if question.query.is_unclosed:
+        return 'nothing found; a " is not closed, so that what follows it was searched as one phrase'
+    return "nothing found; fewer words, `wor*` for the beginning of one, or no filters find more"
 
 
 def _of_errors(question: Question, kind: Kind) -> Question:

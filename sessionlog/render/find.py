@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SCHEMA = "sessionlog.find/1"
 
 _LABELS = {
-    Kind.PROMPT: "you", Kind.SYSTEM: "system", Kind.ANSWER: "answer", Kind.THINKING: "thinking", Kind.CALL: "call",
+    Kind.PROMPT: "you", Kind.ANSWER: "answer", Kind.THINKING: "thinking", Kind.CALL: "call",
     Kind.RESULT: "result", Kind.ERROR: "error", Kind.PATHS: "call",
 }  # fmt: skip
 _WRITTEN = ("content", "file_text", "contents", "new_source")
@@ -97,11 +97,13 @@ def _outcome(one: Mended) -> tuple[str, str]:
 
 
 def _head(found: Found, thing: str = "hit") -> Line:
-    count = len({(hit.session.source, hit.session.id) for hit in found.hits})
+    sessions = counted(len({(hit.session.source, hit.session.id) for hit in found.hits}), "session")
     total = counted(found.total, thing) if found.is_exact else f"at most {counted(found.total, thing)}"
-    shown = "" if found.is_exact and found.total <= len(found.hits) else f" · the newest {len(found.hits):,} shown (-n)"
-    milliseconds = max(1, round(found.seconds * 1000))
-    return Line.of((f"{counted(count, 'session')} · {total}{shown} · {milliseconds:,} ms", "title"))
+    if found.is_exact and found.total <= len(found.hits):
+        shown = f"{total} in {sessions}"
+    else:
+        shown = f"{total} · shown: the newest {len(found.hits):,}, in {sessions} (-n shows more)"
+    return Line.of((f"{shown} · {max(1, round(found.seconds * 1000)):,} ms", "title"))
 
 
 def _by_session(hits: Sequence[Hit]) -> list[tuple[Session, list[Hit]]]:

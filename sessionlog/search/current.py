@@ -13,7 +13,7 @@ from sessionlog import files
 from sessionlog.hashes import hash_name
 from sessionlog.ledger.identity import STABLE_AFTER_NS, identify
 
-ITEMS_VERSION = 1
+ITEMS_VERSION = 2
 """To be raised when the items of the same log change: then all logs are read again."""
 
 

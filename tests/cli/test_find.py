@@ -47,7 +47,7 @@ def test_hits_stand_below_their_sessions(cli, story):
     ran = cli("find", "retry budget", *NOW)
     assert ran.code == 0
     assert without_time(ran.out) == (
-        "1 session · 2 hits · 9 ms\n\n"
+        "2 hits in 1 session · 9 ms\n\n"
         "20 Nov 10:05  claude-code  /src/api  “make the retry budget configurable”\n"
         "    10:05:00  turn 1    answer                The retry_budget is in the config now.\n"
         "    10:00:00  turn 1    you                   make the retry budget configurable\n"
@@ -99,7 +99,7 @@ def test_a_file_s_changes(cli, story):
     """The calls that name it, newest first, each with what it changed; a relative path is one of the project's."""
     ran = cli("find", "--file", "src/api/app.py", *NOW)
     assert without_time(ran.out) == (
-        "2 sessions · 2 hits · 9 ms\n\n"
+        "2 hits in 2 sessions · 9 ms\n\n"
         "20 Nov 10:31  claude-code  /src/api  “explain app.py”\n"
         "    10:31:00  turn 1    Read                  app.py  read\n"
         f"    sessionlog replay {session_id(2)[-8:]} --at 2026-11-20T10:31:00.000000Z\n\n"
@@ -119,7 +119,7 @@ def test_what_mended_an_error(cli, story):
     """The calls after it until the same call succeeded, and the last answer."""
     ran = cli("find", "--error", "ModuleNotFoundError", *NOW)
     assert without_time(ran.out) == (
-        "1 session · 1 error · 9 ms\n\n"
+        "1 error in 1 session · 9 ms\n\n"
         "20 Nov 10:02  claude-code  /src/api  “make the retry budget configurable”\n"
         "    10:02:00  turn 1    error                 ModuleNotFoundError: no module named budget\n"
         "      then Edit  /src/api/app.py⏎import x⏎y⏎import budget⏎y\n"
@@ -149,6 +149,30 @@ def test_nothing_found_exits_1(cli, story):
     assert "nothing found" in ran.err
     ran = cli("find", "zebra", "--json", *NOW)
     assert (ran.code, ran.json["hits"]) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (['"zebra crossing'], 'a " is not closed'),
+        (
+            ["--error", "zebra"],
+            "no failed call and no result has these words; `sessionlog find WORDS` searches prompts",
+        ),
+        (["--file", "zebra.py"], "no call names this file; `sessionlog find NAME` searches all texts"),
+    ],
+)
+def test_nothing_found_names_the_next_step(cli, story, arguments, sentence):
+    """What may find more, by what was asked for."""
+    ran = cli("find", *arguments, *NOW)
+    assert (ran.code, ran.out) == (1, "")
+    assert sentence in ran.err
+
+
+def test_the_first_line_counts_all_hits_and_the_sessions_that_are_shown(cli, story):
+    """They are no longer one sentence where not all are shown."""
+    ran = cli("find", "py*", "-n", "1", *NOW)
+    assert without_time(ran.out).startswith("5 hits · shown: the newest 1, in 1 session (-n shows more) · 9 ms\n")
 
 
 @pytest.mark.parametrize(
