@@ -38,6 +38,8 @@ _WRITTEN = ("content", "file_text", "contents", "new_source")
 _DIFF_LINES = 12
 _CALLS = 8
 _BEFORE = 30
+_LABEL = 20
+_WORD = 12
 _STYLES = {"+": "cached", "-": "failed", "@": "note", " ": ""}
 _GONE = {"archive": "log deleted: from the archive", "index": "log deleted: only the index remembers it"}
 
@@ -51,11 +53,12 @@ def replay_command(hit: Hit) -> str:
 def render_found(found: Found, view: View, *, file: str = "") -> Iterator[Line]:
     """Yield the lines of hits by session; with `file` each with its change of that file."""
     yield _head(found)
+    labels = _label_width(found.hits)
     for session, hits in _by_session(found.hits):
         yield Line()
         yield _session_line(session, hits[0], view)
         for hit in hits:
-            yield from _hit_lines(hit, view, file)
+            yield from _hit_lines(hit, view, labels, file)
         yield Line(f"    {terminal(replay_command(hits[0]))}", "note", no_wrap=True)
 
 
@@ -67,9 +70,11 @@ def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterato
     for one in errors:
         yield Line()
         yield _session_line(one.hit.session, one.hit, view)
-        yield from _hit_lines(one.hit, view, "")
+        yield from _hit_lines(one.hit, view, _label_width([one.hit]))
+        if one.call:
+            yield Line(f"      call {_fit(_in_one_line(one.call), max(20, view.width - 12))}", no_wrap=True)
         for call in islice(one.after, _CALLS):
-            yield Line(f"      then {_fit(_call_line(call), max(20, view.width - 12))}", no_wrap=True)
+            yield Line(f"      then {_fit(_in_one_line(call_text(call)), max(20, view.width - 12))}", no_wrap=True)
             for sign, text in islice(changes_of(arguments_of(call.input))[0], _DIFF_LINES):
                 yield _diff_line(sign, text, view)
         if one.count > _CALLS:
@@ -80,8 +85,8 @@ def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterato
         yield Line(f"    {terminal(replay_command(one.hit))}", "note", no_wrap=True)
 
 
-def _call_line(call: ToolCall) -> str:
-    return one_line(call_text(call).replace("\n", "  ", 1), 400)
+def _in_one_line(call: str) -> str:
+    return one_line(call.replace("\n", "  ", 1), 400)
 
 
 def _outcome(one: Mended) -> tuple[str, str]:
@@ -124,11 +129,23 @@ def _session_line(session: Session, hit: Hit, view: View) -> Line:
     return line
 
 
-def _hit_lines(hit: Hit, view: View, file: str) -> Iterator[Line]:
+def _label(hit: Hit) -> str:
+    """Return who wrote a text, or the tool."""
+    if not hit.tool:
+        return _LABELS[hit.kind]
+    tool = one_line(hit.tool, 24)
+    return {Kind.ERROR: f"✘ {tool}", Kind.RESULT: f"→ {tool}"}.get(hit.kind, tool)
+
+
+def _label_width(hits: Sequence[Hit]) -> int:
+    return min(_LABEL, max((cell_len(_label(hit)) for hit in hits), default=0))
+
+
+def _hit_lines(hit: Hit, view: View, labels: int, file: str = "") -> Iterator[Line]:
     when = "" if hit.time_ns is None else clock(hit.time_ns, resolve_zone(view.tz), with_seconds=True)
-    failed = "✘ " if hit.kind == Kind.ERROR else ""
-    label = f"{failed}{one_line(hit.tool, 24)}" if hit.tool else _LABELS[hit.kind]
-    line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{_fit(label, 20):20}  ", _style(hit.kind)))
+    label = _fit(_label(hit), labels)
+    label += " " * (labels - cell_len(label))
+    line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{label}  ", _style(hit.kind)))
     room = max(20, view.width - len(line.plain))
     if hit.where in _GONE:
         line.append(f"({_GONE[hit.where]}) ", "unfinished")
@@ -175,17 +192,28 @@ def _marked(text: str, room: int) -> list[tuple[str, str]]:
     end = text.find("\n", max(0, found))
     line = text[start : end if end >= 0 else len(text)].lstrip()
     found = line.find(OPEN)
-    most = min(_BEFORE, room // 3)
-    before = line[max(0, found - most) : found] if found >= 0 else ""
-    pieces = [(f"…{before}" if found > most else before, "")] if found >= 0 else []
-    rest = line[found:] if found >= 0 else line
-    for number, piece in enumerate(rest[: 4 * room].split(OPEN)):
+    rest = line[found:][: 4 * room] if found >= 0 else line[: 4 * room]
+    pieces = [(_before(line[:found], room, len(rest.replace(OPEN, "").replace(CLOSE, ""))), "")] if found >= 0 else []
+    for number, piece in enumerate(rest.split(OPEN)):
         marked, is_closed, plain = piece.partition(CLOSE)
         if number == 0 or not is_closed:
             pieces.append((piece.replace(CLOSE, ""), "found" if number else ""))
         else:
             pieces += [(marked, "found"), (plain, "")]
     return list(_cut(pieces, room))
+
+
+def _before(text: str, room: int, after: int) -> str:
+    """Return the end of what is before the first found words: more of it where they and what is after need less."""
+    least = min(_BEFORE, room // 3)
+    most = max(least, room - after - 1)
+    if cell_len(terminal(text[-most:])) > most:
+        most = least
+    if len(text) <= most:
+        return text
+    kept = text[-most:]
+    blank = kept.find(" ", 0, _WORD)
+    return f"…{kept[blank + 1 :] if 0 <= blank < len(kept) - 1 else kept}"
 
 
 def _cut(pieces: Sequence[tuple[str, str]], room: int) -> Iterator[tuple[str, str]]:
@@ -259,6 +287,7 @@ def _hit_document(hit: Hit, file: str, mend: Mended | None) -> dict[str, Any]:
     if file:
         document["change"] = [f"{line.sign}{line.text}" for line in _changes(hit, file)]
     if mend is not None:
+        document["call"] = mend.call
         document["after"] = [call_text(call) for call in mend.after]
         document["outcome"], document["calls"], document["answer"] = mend.outcome, mend.count, mend.answer
     return document

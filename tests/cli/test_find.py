@@ -49,8 +49,8 @@ def test_hits_stand_below_their_sessions(cli, story):
     assert without_time(ran.out) == (
         "2 hits in 1 session · 9 ms\n\n"
         "20 Nov 10:05  claude-code  /src/api  “make the retry budget configurable”\n"
-        "    10:05:00  turn 1    answer                The retry_budget is in the config now.\n"
-        "    10:00:00  turn 1    you                   make the retry budget configurable\n"
+        "    10:05:00  turn 1    answer  The retry_budget is in the config now.\n"
+        "    10:00:00  turn 1    you     make the retry budget configurable\n"
         f"    sessionlog replay {session_id(1)[-8:]} --at 2026-11-20T10:05:00.000000Z\n"
     )
 
@@ -101,10 +101,10 @@ def test_a_file_s_changes(cli, story):
     assert without_time(ran.out) == (
         "2 hits in 2 sessions · 9 ms\n\n"
         "20 Nov 10:31  claude-code  /src/api  “explain app.py”\n"
-        "    10:31:00  turn 1    Read                  app.py  read\n"
+        "    10:31:00  turn 1    Read  app.py  read\n"
         f"    sessionlog replay {session_id(2)[-8:]} --at 2026-11-20T10:31:00.000000Z\n\n"
         "20 Nov 10:03  claude-code  /src/api  “make the retry budget configurable”\n"
-        "    10:03:00  turn 1    Edit                  /src/api/app.py  +1 −1\n"
+        "    10:03:00  turn 1    Edit  /src/api/app.py  +1 −1\n"
         "        - import x\n"
         "        + import budget\n"
         "          y\n"
@@ -121,7 +121,8 @@ def test_what_mended_an_error(cli, story):
     assert without_time(ran.out) == (
         "1 error in 1 session · 9 ms\n\n"
         "20 Nov 10:02  claude-code  /src/api  “make the retry budget configurable”\n"
-        "    10:02:00  turn 1    error                 ModuleNotFoundError: no module named budget\n"
+        "    10:02:00  turn 1    error  ModuleNotFoundError: no module named budget\n"
+        "      call Bash  pytest -q\n"
         "      then Edit  /src/api/app.py⏎import x⏎y⏎import budget⏎y\n"
         "        - import x\n"
         "        + import budget\n"
@@ -132,7 +133,7 @@ def test_what_mended_an_error(cli, story):
         f"    sessionlog replay {session_id(1)[-8:]} --at 2026-11-20T10:02:00.000000Z\n"
     )
     [hit] = cli("find", "--error", "ModuleNotFoundError", "--json", *NOW).json["hits"]
-    assert (hit["outcome"], hit["calls"]) == ("same call", 2)
+    assert (hit["call"], hit["outcome"], hit["calls"]) == ("Bash\npytest -q", "same call", 2)
 
 
 def test_an_error_that_is_not_marked_as_one(cli, story):

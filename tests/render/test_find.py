@@ -36,8 +36,11 @@ def lines(*hits):
     ("text", "shown"),
     [
         (f"first\n\t a {OPEN}word{CLOSE} and {OPEN}more{CLOSE}\nlast", "a <word> and <more>"),
-        (f"{'x' * 50} {OPEN}word{CLOSE}", "…xxxxxxx <word>"),
-        (f"{OPEN}word{CLOSE} {'x ' * 50}", "<word> x x x x x x x x x …"),
+        (f"{'x' * 50} {OPEN}word{CLOSE}", f"…{'x' * 32} <word>"),
+        (f"some words before {'x' * 15} {OPEN}word{CLOSE} after", f"…before {'x' * 15} <word> after"),
+        (f"{'日' * 50} {OPEN}word{CLOSE}", "…日日日日日日日日日日日 <word>"),
+        (f"{'x' * 50} {OPEN}word{CLOSE} {'y ' * 50}", "…xxxxxxxxxxx <word> y y y y y y y y y y…"),
+        (f"{OPEN}word{CLOSE} {'x ' * 50}", f"<word> {'x ' * 16}…"),
         (f"{OPEN}wo\x1b[2Jrd{CLOSE}", "<wo\\x1b[2Jrd>"),
         (f"{OPEN}two\nlines{CLOSE} end", "<two>"),
     ],
@@ -65,3 +68,16 @@ def test_marks_are_places_in_the_text():
     found = Found(hits=(hit(f"a {OPEN}b{CLOSE} c {OPEN}d{CLOSE}"),), total=1, is_exact=True, seconds=0.0)
     [document] = found_document(found)["hits"]
     assert (document["text"], document["marks"]) == ("a b c d", [[2, 3], [6, 7]])
+
+
+def test_labels_take_no_more_than_they_need():
+    """A call, its result, and a failed one are distinguished; long names are cut."""
+    names = {Kind.CALL: "read", Kind.RESULT: "read", Kind.ERROR: "read", Kind.PROMPT: ""}
+    shown = lines(*(hit("text", kind=kind, tool=tool) for kind, tool in names.items()))
+    assert [line.partition("turn 3    ")[2] for line in shown if "turn 3" in line] == [
+        "read    text", "→ read  text", "✘ read  text", "you     text",
+    ]  # fmt: skip
+    [line] = [
+        one for one in lines(hit("text", kind=Kind.CALL, tool="mcp__server__a_very_long_name")) if "turn 3" in one
+    ]
+    assert line.endswith("mcp__server__a_very…  text")
