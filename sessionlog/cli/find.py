@@ -55,6 +55,8 @@ def find(
 
     Example: sessionlog find "retry budget" --in prompts --since 1mo
     """
+    if regex and not (words or file or error):
+        fail("--regex narrows what words find: give a word that the hits have, too")
     if sum(map(bool, (words, file, error))) != 1:
         fail("give the words to find, or --file PATH, or --error TEXT")
     if (file or error) and part:
@@ -101,7 +103,10 @@ def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: 
         )
     if not found.hits:
         if not as_json:
-            note(_next_step(question, file=file, is_error=is_error))
+            if found.has_logs:
+                note(_next_step(question, file=file, is_error=is_error))
+            else:
+                note(r.nothing_found(context, narrowed=False))
         raise Exit(NOTHING)
 
 

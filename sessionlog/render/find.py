@@ -59,7 +59,8 @@ def render_found(found: Found, view: View, *, file: str = "") -> Iterator[Line]:
         yield _session_line(session, hits[0], view)
         for hit in hits:
             yield from _hit_lines(hit, view, labels, file)
-        yield Line(f"    {terminal(replay_command(hits[0]))}", "note", no_wrap=True)
+        if (kept := next((hit for hit in hits if hit.where != "index"), None)) is not None:
+            yield Line(f"    {terminal(replay_command(kept))}", "note", no_wrap=True)
 
 
 def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterator[Line]:
@@ -282,7 +283,7 @@ def _hit_document(hit: Hit, file: str, mend: Mended | None) -> dict[str, Any]:
         "where": hit.where,
         "text": text,
         "marks": marks,
-        "replay": replay_command(hit),
+        "replay": None if hit.where == "index" else replay_command(hit),
     }
     if file:
         document["change"] = [f"{line.sign}{line.text}" for line in _changes(hit, file)]

@@ -97,6 +97,7 @@ class Found(Struct, frozen=True, kw_only=True):
         is_exact: `total` is exact; otherwise it counts texts with all of the words, of which not all were read.
         seconds: How long it took, without bringing the index up to date.
         notes: Sentences about what went wrong.
+        has_logs: There was something to search.
     """
 
     hits: tuple[Hit, ...]
@@ -104,6 +105,7 @@ class Found(Struct, frozen=True, kw_only=True):
     is_exact: bool
     seconds: float
     notes: tuple[str, ...] = ()
+    has_logs: bool = True
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -200,8 +202,10 @@ def _find(question: Question, place: Place, wanted: Callable[[Hit], bool] | None
             candidates.total - missed,
             is_all or (candidates.is_exact and question.query.is_exact and wanted is None),
         )
+        seconds = time.perf_counter() - started
+        has_logs = bool(hits) or index.execute("SELECT 1 FROM logs LIMIT 1").fetchone() is not None
         return Found(
-            hits=tuple(hits), total=total, is_exact=is_exact, seconds=time.perf_counter() - started, notes=tuple(notes)
+            hits=tuple(hits), total=total, is_exact=is_exact, seconds=seconds, notes=tuple(notes), has_logs=has_logs
         )
 
 
@@ -244,6 +248,7 @@ def _refresh_ledger(place: Place) -> list[str]:
         if connection is not None:
             connection.close()
             return []
+    from sessionlog.analytics.unreadable import notes_of
     from sessionlog.ledger.ask import refresh
     from sessionlog.ledger.store import open_ledger
     from sessionlog.pricing.book import PriceBook
@@ -252,7 +257,7 @@ def _refresh_ledger(place: Place) -> list[str]:
     try:
         more = {} if place.scanner is None else {"scanner": place.scanner}
         refresh(book, place.env, progress=place.progress, **more)
-        return list(book.notes)
+        return notes_of(book)
     except sqlite3.DatabaseError as error:
         raise LedgerUnusable(f"{place.ledger}: {error}; `sessionlog ledger verify` shows more") from error
     finally:

@@ -152,6 +152,13 @@ def test_nothing_found_exits_1(cli, story):
     assert (ran.code, ran.json["hits"]) == (1, [])
 
 
+def test_a_home_without_logs(cli, home):
+    """Is told where logs would be, as in reports."""
+    ran = cli("find", "zebra", *NOW)
+    assert (ran.code, ran.out) == (1, "")
+    assert "no other agent's logs (`sessionlog sources` shows where they would be)" in ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -180,6 +187,7 @@ def test_the_first_line_counts_all_hits_and_the_sessions_that_are_shown(cli, sto
     ("arguments", "message"),
     [
         ([], "give the words to find, or --file PATH, or --error TEXT"),
+        (["--regex", "y"], "--regex narrows what words find"),
         (["x", "--file", "y"], "give the words to find, or --file PATH, or --error TEXT"),
         (["--file", "y", "--in", "tools"], "--in is about words"),
         (["--file", "y", "--regex", "y"], "--regex is about words"),

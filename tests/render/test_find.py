@@ -53,8 +53,12 @@ def test_the_line_with_the_words(text, shown):
 
 
 def test_a_text_that_is_gone():
-    """The line says so."""
-    assert any("only the index remembers it" in line for line in lines(hit("", where="index")))
+    """The line says so, and no command is shown that has nothing to open."""
+    shown = lines(hit("", where="index"))
+    assert any("only the index remembers it" in line for line in shown)
+    assert not any("sessionlog replay" in line for line in shown)
+    [document] = found_document(Found(hits=(hit("", where="index"),), total=1, is_exact=True, seconds=0.0))["hits"]
+    assert document["replay"] is None
 
 
 def test_a_command_is_quoted():
