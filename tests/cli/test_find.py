@@ -1,6 +1,8 @@
 """`sessionlog find`: what it prints, in which words, and with which exit code."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -216,6 +218,33 @@ def test_hostile_texts_cannot_act(cli, story):
         ran = cli("find", *words, *NOW)
         assert ran.code == 0
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", ran.out)
+
+
+def test_without_news_a_search_loads_only_what_it_needs(story):
+    """In a fresh interpreter: one source, and nothing that scans, indexes, prices, replays or starts processes."""
+    code = (
+        "import sys; from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    place = story.folder / ".local/share/sessionlog"
+    place.mkdir(parents=True, mode=0o700)
+    for path in [story.folder, *story.folder.rglob("*")]:
+        story.age(path, 60)
+    for number in range(3):  # the first fills ledger and index, the second finds nothing new
+        ran = subprocess.run([sys.executable, "-c", code, "find", "budget"], capture_output=True, text=True, check=True)
+        if not number:
+            story.age(place / "ledger.sqlite", 60)
+    assert "retry_budget" in ran.stdout
+    loaded = set(ran.stderr.split())
+    assert {name for name in loaded if name.startswith("sessionlog.sources.c")} == {
+        "sessionlog.sources.claude_code", "sessionlog.sources.contents",
+    }  # fmt: skip
+    unneeded = {
+        "sessionlog.search.update", "sessionlog.search.extract", "sessionlog.search.mended", "sessionlog.ledger.book",
+        "sessionlog.pricing.book", "sessionlog.sources.native", "sessionlog.render.replay", "sessionlog.engine",
+        "sessionlog.analytics.selection", "typer", "rich",
+    }  # fmt: skip
+    assert unneeded & loaded == set()
 
 
 def test_the_example_of_the_documentation(cli, story):

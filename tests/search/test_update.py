@@ -94,23 +94,24 @@ def test_a_log_that_is_written_anew(home):
     assert counts(home) == (before + 1, 1)
 
 
+def digests_of(index):
+    """The rows of `digests`, and what they should be."""
+    rows = index.execute("SELECT id, digests FROM segments").fetchall()
+    expected = {(digest, segment) for segment, digests in rows for digest in numbers_of(digests)}
+    return set(index.execute("SELECT digest, segment FROM digests")), expected
+
+
 def test_the_segments_of_a_text_are_known(home):
-    """Also after logs were written anew, grew, or were forgotten: no digest is left behind, none is missing."""
-
-    def known():
-        with sqlite3.connect(home.index) as index:
-            pairs = set(index.execute("SELECT digest, segment FROM digests"))
-            rows = index.execute("SELECT id, digests FROM segments").fetchall()
-        index.close()
-        return pairs, {(digest, segment) for segment, digests in rows for digest in numbers_of(digests)}
-
+    """Also after logs were written anew, or grew: no digest is left behind, none is missing."""
     home.find("importer")
     home.write(2, said("the tail of the log", 9), end="")
     home.find("importer")
     home.path(1).unlink()
     home.write(1, said("make the importer resume"), answered("Nothing to do", 1), ago=7)
     home.find("importer")
-    stored, expected = known()
+    index = sqlite3.connect(home.index)
+    stored, expected = digests_of(index)
+    index.close()
     assert stored == expected
     assert len(stored) == 4
 
@@ -292,6 +293,8 @@ def kill_updates(home, count, seed):
             assert found.total == len(found.hits) == sum(sizes.values())
             index = sqlite3.connect(home.index)
             assert index.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            pairs, expected = digests_of(index)
+            assert pairs == expected
             index.close()
             log = chance.choice(list(sizes))
             assert home.texts(f"word{log}x{number}x7") == [f"word{log}x{number}x7 common"]
