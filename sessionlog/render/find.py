@@ -68,10 +68,13 @@ def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterato
     from sessionlog.render.replay.changes import changes_of
 
     yield _head(found, "error" if found.hits[0].kind == Kind.ERROR else "result")
-    for one in errors:
+    mends = {id(one.hit): one for one in errors}
+    for hit in found.hits:
         yield Line()
-        yield _session_line(one.hit.session, one.hit, view)
-        yield from _hit_lines(one.hit, view, _label_width([one.hit]))
+        yield _session_line(hit.session, hit, view)
+        yield from _hit_lines(hit, view, _label_width([hit]))
+        if (one := mends.get(id(hit))) is None:  # only the index remembers it
+            continue
         if one.call:
             yield Line(f"      call {_fit(_in_one_line(one.call), max(20, view.width - 12))}", no_wrap=True)
         for call in islice(one.after, _CALLS):
@@ -83,7 +86,7 @@ def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterato
         yield Line.of("      ", _outcome(one))
         if one.answer:
             yield Line.of("      last answer  ", (_fit(one_line(one.answer, 400), max(20, view.width - 20)), ""))
-        yield Line(f"    {terminal(replay_command(one.hit))}", "note", no_wrap=True)
+        yield Line(f"    {terminal(replay_command(hit))}", "note", no_wrap=True)
 
 
 def _in_one_line(call: str) -> str:

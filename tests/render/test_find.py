@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sessionlog.render.find import found_document, render_found, replay_command
+from sessionlog.render.find import found_document, render_found, render_mended, replay_command
 from sessionlog.render.report import View
 from sessionlog.search.find import Found, Hit, Session
 from sessionlog.search.query import CLOSE, OPEN
@@ -59,6 +59,14 @@ def test_a_text_that_is_gone():
     assert not any("sessionlog replay" in line for line in shown)
     [document] = found_document(Found(hits=(hit("", where="index"),), total=1, is_exact=True, seconds=0.0))["hits"]
     assert document["replay"] is None
+
+
+def test_an_error_that_only_the_index_remembers():
+    """Is listed, without what followed."""
+    found = Found(hits=(hit("", where="index", kind=Kind.ERROR),), total=1, is_exact=True, seconds=0.01)
+    shown = [line.plain for line in render_mended(found, [], VIEW)]
+    assert shown[0].startswith("1 error in 1 session")
+    assert any("only the index remembers it" in line for line in shown)
 
 
 def test_a_command_is_quoted():
