@@ -6,7 +6,6 @@ While that file is what it was when both were compared and nothing was missing, 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
 from time import time_ns
 
 from sessionlog import files
@@ -22,13 +21,6 @@ def is_current(connection: sqlite3.Connection, ledger: str) -> bool:
     state = state_of(ledger)
     found = connection.execute("SELECT value FROM meta WHERE name = 'ledger'").fetchone()
     return state is not None and bool(found == (state,))
-
-
-def note_current(connection: sqlite3.Connection, state: int | None) -> None:
-    """Store the state of a ledger, taken before it was compared with an index, which has all of it."""
-    if state is not None:
-        with suppress(sqlite3.OperationalError):  # another process is writing: then the next search compares again
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (state,))
 
 
 def state_of(ledger: str) -> int | None:

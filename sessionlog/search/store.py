@@ -114,7 +114,7 @@ def open_index(path: str) -> tuple[sqlite3.Connection, str]:
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether an error is due to the content of a database, not to a lock or a full disk."""
-    signs = ("malformed", "corrupt", "no such table", "no such column")
+    signs = ("malformed", "corrupt", "no such table", "no such column", "no such index")
     return type(error) is sqlite3.DatabaseError or any(sign in str(error) for sign in signs)
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sessionlog.ledger.identity import path_of, stored_path
 from sessionlog.ledger.schema import HERE
-from sessionlog.ledger.sync import Progress, without_waiting
+from sessionlog.ledger.sync import LedgerBusy, Progress, without_waiting
 from sessionlog.ledger.trust import read_only
-from sessionlog.search.current import ITEMS_VERSION, is_current, note_current, state_of
+from sessionlog.search.current import ITEMS_VERSION, is_current, state_of
 from sessionlog.search.extract import Batch, Extracted, Job, extract
 from sessionlog.search.segments import item_numbers, numbers_of
 from sessionlog.search.store import WORDS
@@ -80,7 +81,9 @@ def update(
     finally:
         connection.execute("DETACH ledger")
     if not (plan or moved or forgotten):
-        note_current(connection, state)
+        if state is not None:
+            with suppress(LedgerBusy), without_waiting(connection):  # else the next search compares again
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (state,))
         return 0
     writer = _Writer(connection, parsers)
     try:

@@ -250,6 +250,12 @@ def test_an_unchanged_ledger_is_not_compared_again(home):
 
     assert [is_compared(), is_compared()] == [True, True]
     Home.age(home.place.ledger, 60)
+    rival, _ = open_index(index_path(home.place.ledger))
+    rival.execute("BEGIN IMMEDIATE")
+    started = time.perf_counter()
+    assert [is_compared(), is_compared()] == [True, True]  # while another process writes, nothing is stored
+    assert time.perf_counter() - started < 4
+    rival.close()
     assert [is_compared(), is_compared()] == [True, False]
     ledger = sqlite3.connect(home.place.ledger, isolation_level=None)
     ledger.execute("DELETE FROM files WHERE path LIKE ?", (f"%{session_id(2)}%",))
