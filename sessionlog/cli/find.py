@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from sessionlog.cli import reporting as r
 from sessionlog.cli.options import ERRORS_SHOWN, HITS_SHOWN, split_list
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json
-from sessionlog.engine.scanner import PAYS, scanner
-from sessionlog.engine.workers import map_tasks, result_folder
 from sessionlog.errors import LedgerUnusable
 from sessionlog.render.find import found_document, render_found, render_mended
-from sessionlog.render.report import View
-from sessionlog.search.extract import Job, extract
 from sessionlog.search.file_calls import KINDS, names_file, path_query
 from sessionlog.search.find import Found, Place, Question
 from sessionlog.search.find import find as search
-from sessionlog.search.mended import mended
 from sessionlog.search.query import parse_query
 from sessionlog.sources.fold_items import Kind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
-    from sessionlog.search.extract import Extracted
+    from sessionlog.ledger.scanning import Job as LogJob
+    from sessionlog.ledger.scanning import Scanned
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.search.extract import Extracted, Job
+    from sessionlog.search.mended import Mended
+    from sessionlog.sources.protocol import Source
 
 NOTHING = FOUND
 """The exit code where nothing is found, as grep has it."""
@@ -54,6 +55,8 @@ def find(
 
     Example: sessionlog find "retry budget" --in prompts --since 1mo
     """
+    if regex and not (words or file or error):
+        fail("--regex narrows what words find: give a word that the hits have, too")
     if sum(map(bool, (words, file, error))) != 1:
         fail("give the words to find, or --file PATH, or --error TEXT")
     if (file or error) and part:
@@ -78,12 +81,18 @@ def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: 
         found = _search(_of_errors(question, Kind.RESULT), context, None)
         if found.hits:
             note("no failed call has these words: these are results that are not marked as failed")
-    errors = [one for hit in found.hits if is_error and (one := mended(hit, context.env)) is not None]
+    errors: list[Mended] = []
+    if is_error:
+        from sessionlog.search.mended import mended
+
+        errors = [one for hit in found.hits if (one := mended(hit, context.env)) is not None]
     for sentence in found.notes:
         note(sentence)
     if as_json:
         print_json(found_document(found, file=file, errors=errors))
     elif found.hits:
+        from sessionlog.render.report import View
+
         view = partial(View, tz=context.zone, now=context.now, home=context.home)
         r.print_lines(
             lambda width: (
@@ -94,8 +103,22 @@ def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: 
         )
     if not found.hits:
         if not as_json:
-            note("nothing found; fewer words, `wor*` for the beginning of one, or no filters find more")
+            if found.has_logs:
+                note(_next_step(question, file=file, is_error=is_error))
+            else:
+                note(r.nothing_found(context, narrowed=False))
         raise Exit(NOTHING)
+
+
+def _next_step(question: Question, *, file: str, is_error: bool) -> str:
+    """Return the sentence for a search without hits: what may find more."""
+    if is_error:
+        return "no failed call and no result has these words; `sessionlog find WORDS` searches prompts and answers, too"
+    if file:
+        return "no call names this file; `sessionlog find NAME` searches all texts, commands of a shell among them"
+    if question.query.is_unclosed:
+        return 'nothing found; a " is not closed, so that what follows it was searched as one phrase'
+    return "nothing found; fewer words, `wor*` for the beginning of one, or no filters find more"
 
 
 def _of_errors(question: Question, kind: Kind) -> Question:
@@ -110,15 +133,26 @@ def _search(question: Question, context: r.ReportContext, wanted: Any) -> Found:
         with r.scan_progress("reading logs") as progress:
             place = Place(
                 ledger=str(context.ledger), env=context.env, prices=r.own_prices(context.settings, None),
-                tz=context.zone, now=context.now, runner=read_logs, scanner=scanner(), progress=progress,
+                tz=context.zone, now=context.now, runner=read_logs, scanner=_scan, progress=progress,
             )  # fmt: skip
             return search(question, place, wanted=wanted)
     except LedgerUnusable as error:
         fail(str(error), UNREADABLE)
 
 
+def _scan(jobs: Sequence[LogJob], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[Scanned]:
+    """Scan logs for the ledger, in parallel where that is faster."""
+    from sessionlog.engine.scanner import scanner
+
+    return scanner()(jobs, sources, prices)
+
+
 def read_logs(jobs: Sequence[Job]) -> Iterator[Extracted]:
     """Yield what is searched in each log, in any order."""
+    from sessionlog.engine.scanner import PAYS
+    from sessionlog.engine.workers import map_tasks, result_folder
+    from sessionlog.search.extract import extract
+
     with result_folder() as folder:
         for _, extracted in map_tasks(partial(extract, folder=folder), jobs, lambda job: job.size, pays=PAYS):
             yield extracted

@@ -22,11 +22,11 @@ from sessionlog.events.redact import redact_line
 from sessionlog.events.usage import read_usage
 from sessionlog.export.items import Request
 from sessionlog.export.spans import SCOPE, context_of, request_attributes, resource_of
-from sessionlog.ledger.scanning import source_of
 from sessionlog.messages.genai import ANSWERED, DETAILS, SENT
 from sessionlog.messages.genai_messages import genai_message
 from sessionlog.messages.read import read_entry
 from sessionlog.sources.protocol import Source
+from sessionlog.sources.registry import source_of
 
 _NEAR_NS = 10 * 1_000_000_000
 _Counts = tuple[int, ...]

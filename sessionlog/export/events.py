@@ -29,9 +29,9 @@ from sessionlog.export.event_state import WIDTH, EventState, Session
 from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, hash_name
-from sessionlog.ledger.scanning import source_of
 from sessionlog.messages.json_value import valid_text
 from sessionlog.places import state_home
+from sessionlog.sources.registry import source_of
 from sessionlog.transcript.event_files import EventFile, LogPart, Wanted, write_rows
 from sessionlog.transcript.event_rows import COLUMNS
 

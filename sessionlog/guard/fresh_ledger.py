@@ -105,8 +105,8 @@ def _read_session(hook: Hook, path: str, env: Mapping[str, str], prices: PriceBo
 
 def session_logs(hook: Hook, env: Mapping[str, str]) -> list[Log]:
     """Return the session's log and those of its sub-agents; none if it is not where the agent writes logs."""
-    from sessionlog.ledger.scanning import source_of
     from sessionlog.sources.protocol import Log
+    from sessionlog.sources.registry import source_of
 
     source = source_of(hook.agent.id)
     real = os.path.realpath(hook.log) if os.path.isabs(hook.log) else ""

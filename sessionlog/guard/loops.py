@@ -104,8 +104,8 @@ def logged_calls(hook: Hook) -> list[Call]:
 
     The hook's call is as the log has it, if it is there: Codex gives its hooks other names and arguments.
     """
-    from sessionlog.ledger.scanning import source_of
     from sessionlog.sources.contents import text_of
+    from sessionlog.sources.registry import source_of
     from sessionlog.sources.steps import Prompt, ToolCall, ToolResult
 
     calls: dict[str, Call] = {}

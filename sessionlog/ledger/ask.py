@@ -22,12 +22,12 @@ from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.freshness import RecordingEnv, Snapshot, changed_logs
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.scanning import source_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, scan_here, sync, without_waiting
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import source_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import Unpacked, open_unpacked
 from sessionlog.sources.protocol import Log, LogScan, Resume, Source
 from sessionlog.sources.record import Problems
-from sessionlog.sources.registry import OURS, all_sources, load_source
+from sessionlog.sources.registry import source_of
 
 PRINT = 4096
 """Bytes at the start, and as many before the offset of the last scan, whose hashes identify a log."""
@@ -130,13 +130,6 @@ def collector_off() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def source_of(source_id: str) -> Source:
-    """Return a source by its id; a built-in one without searching other packages."""
-    if source_id in OURS:
-        return load_source(source_id)
-    return next(source for source in all_sources() if source.id == source_id)
 
 
 def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bool]:

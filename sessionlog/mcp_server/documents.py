@@ -196,7 +196,7 @@ class FoundText(TypedDict):
     where: str
     text: str
     marks: list[list[int]]
-    replay: str
+    replay: Text
 
 
 class FindDocument(TypedDict):

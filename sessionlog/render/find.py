@@ -6,33 +6,39 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from sessionlog.analytics.columns import counted
 from sessionlog.events.times import format_time
 from sessionlog.render.cells import cell_len, shorten
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
-from sessionlog.render.replay.changes import ChangedLine, changes_of
-from sessionlog.render.report import View
 from sessionlog.render.times import clock, home_path
 from sessionlog.search.file_calls import is_file
 from sessionlog.search.find import Found, Hit, Session
-from sessionlog.search.mended import Mended
 from sessionlog.search.query import CLOSE, OPEN
 from sessionlog.sources.fold_items import Kind, arguments_of, call_text
 from sessionlog.sources.steps import ToolCall
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessionlog.render.replay.changes import ChangedLine
+    from sessionlog.render.report import View
+    from sessionlog.search.mended import Mended
+
 SCHEMA = "sessionlog.find/1"
 
 _LABELS = {
-    Kind.PROMPT: "you", Kind.SYSTEM: "system", Kind.ANSWER: "answer", Kind.THINKING: "thinking", Kind.CALL: "call",
+    Kind.PROMPT: "you", Kind.ANSWER: "answer", Kind.THINKING: "thinking", Kind.CALL: "call",
     Kind.RESULT: "result", Kind.ERROR: "error", Kind.PATHS: "call",
 }  # fmt: skip
 _WRITTEN = ("content", "file_text", "contents", "new_source")
 _DIFF_LINES = 12
 _CALLS = 8
 _BEFORE = 30
+_LABEL = 20
+_WORD = 12
 _STYLES = {"+": "cached", "-": "failed", "@": "note", " ": ""}
 _GONE = {"archive": "log deleted: from the archive", "index": "log deleted: only the index remembers it"}
 
@@ -46,23 +52,32 @@ def replay_command(hit: Hit) -> str:
 def render_found(found: Found, view: View, *, file: str = "") -> Iterator[Line]:
     """Yield the lines of hits by session; with `file` each with its change of that file."""
     yield _head(found)
+    labels = _label_width(found.hits)
     for session, hits in _by_session(found.hits):
         yield Line()
         yield _session_line(session, hits[0], view)
         for hit in hits:
-            yield from _hit_lines(hit, view, file)
-        yield Line(f"    {terminal(replay_command(hits[0]))}", "note", no_wrap=True)
+            yield from _hit_lines(hit, view, labels, file)
+        if (kept := next((hit for hit in hits if hit.where != "index"), None)) is not None:
+            yield Line(f"    {terminal(replay_command(kept))}", "note", no_wrap=True)
 
 
 def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterator[Line]:
     """Yield the lines of errors, each with what its session did then."""
+    from sessionlog.render.replay.changes import changes_of
+
     yield _head(found, "error" if found.hits[0].kind == Kind.ERROR else "result")
-    for one in errors:
+    mends = {id(one.hit): one for one in errors}
+    for hit in found.hits:
         yield Line()
-        yield _session_line(one.hit.session, one.hit, view)
-        yield from _hit_lines(one.hit, view, "")
+        yield _session_line(hit.session, hit, view)
+        yield from _hit_lines(hit, view, _label_width([hit]))
+        if (one := mends.get(id(hit))) is None:  # only the index remembers it
+            continue
+        if one.call:
+            yield Line(f"      call {shorten(_in_one_line(one.call), max(20, view.width - 12))}", no_wrap=True)
         for call in islice(one.after, _CALLS):
-            yield Line(f"      then {shorten(_call_line(call), max(20, view.width - 12))}", no_wrap=True)
+            yield Line(f"      then {shorten(_in_one_line(call_text(call)), max(20, view.width - 12))}", no_wrap=True)
             for sign, text in islice(changes_of(arguments_of(call.input))[0], _DIFF_LINES):
                 yield _diff_line(sign, text, view)
         if one.count > _CALLS:
@@ -70,11 +85,11 @@ def render_mended(found: Found, errors: Sequence[Mended], view: View) -> Iterato
         yield Line.of("      ", _outcome(one))
         if one.answer:
             yield Line.of("      last answer  ", (shorten(one_line(one.answer, 400), max(20, view.width - 20)), ""))
-        yield Line(f"    {terminal(replay_command(one.hit))}", "note", no_wrap=True)
+        yield Line(f"    {terminal(replay_command(hit))}", "note", no_wrap=True)
 
 
-def _call_line(call: ToolCall) -> str:
-    return one_line(call_text(call).replace("\n", "  ", 1), 400)
+def _in_one_line(call: str) -> str:
+    return one_line(call.replace("\n", "  ", 1), 400)
 
 
 def _outcome(one: Mended) -> tuple[str, str]:
@@ -90,11 +105,13 @@ def _outcome(one: Mended) -> tuple[str, str]:
 
 
 def _head(found: Found, thing: str = "hit") -> Line:
-    count = len({(hit.session.source, hit.session.id) for hit in found.hits})
+    sessions = counted(len({(hit.session.source, hit.session.id) for hit in found.hits}), "session")
     total = counted(found.total, thing) if found.is_exact else f"at most {counted(found.total, thing)}"
-    shown = "" if found.is_exact and found.total <= len(found.hits) else f" · the newest {len(found.hits):,} shown (-n)"
-    milliseconds = max(1, round(found.seconds * 1000))
-    return Line.of((f"{counted(count, 'session')} · {total}{shown} · {milliseconds:,} ms", "title"))
+    if found.is_exact and found.total <= len(found.hits):
+        shown = f"{total} in {sessions}"
+    else:
+        shown = f"{total} · shown: the newest {len(found.hits):,}, in {sessions} (-n shows more)"
+    return Line.of((f"{shown} · {max(1, round(found.seconds * 1000)):,} ms", "title"))
 
 
 def _by_session(hits: Sequence[Hit]) -> list[tuple[Session, list[Hit]]]:
@@ -115,11 +132,23 @@ def _session_line(session: Session, hit: Hit, view: View) -> Line:
     return line
 
 
-def _hit_lines(hit: Hit, view: View, file: str) -> Iterator[Line]:
+def _label(hit: Hit) -> str:
+    """Return who wrote a text, or the tool."""
+    if not hit.tool:
+        return _LABELS[hit.kind]
+    tool = one_line(hit.tool, 24)
+    return {Kind.ERROR: f"✘ {tool}", Kind.RESULT: f"→ {tool}"}.get(hit.kind, tool)
+
+
+def _label_width(hits: Sequence[Hit]) -> int:
+    return min(_LABEL, max((cell_len(_label(hit)) for hit in hits), default=0))
+
+
+def _hit_lines(hit: Hit, view: View, labels: int, file: str = "") -> Iterator[Line]:
     when = "" if hit.time_ns is None else clock(hit.time_ns, view.zone, with_seconds=True)
-    failed = "✘ " if hit.kind == Kind.ERROR else ""
-    label = f"{failed}{one_line(hit.tool, 24)}" if hit.tool else _LABELS[hit.kind]
-    line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{shorten(label, 20):20}  ", _style(hit.kind)))
+    label = shorten(_label(hit), labels)
+    label += " " * (labels - cell_len(label))
+    line = Line.of(f"    {when:8}  turn {hit.turn:<3}  ", (f"{label}  ", _style(hit.kind)))
     room = max(20, view.width - len(line.plain))
     if hit.where in _GONE:
         line.append(f"({_GONE[hit.where]}) ", "unfinished")
@@ -161,17 +190,28 @@ def _marked(text: str, room: int) -> list[tuple[str, str]]:
     end = text.find("\n", max(0, found))
     line = text[start : end if end >= 0 else len(text)].lstrip()
     found = line.find(OPEN)
-    most = min(_BEFORE, room // 3)
-    before = line[max(0, found - most) : found] if found >= 0 else ""
-    pieces = [(f"…{before}" if found > most else before, "")] if found >= 0 else []
-    rest = line[found:] if found >= 0 else line
-    for number, piece in enumerate(rest[: 4 * room].split(OPEN)):
+    rest = line[found:][: 4 * room] if found >= 0 else line[: 4 * room]
+    pieces = [(_before(line[:found], room, len(rest.replace(OPEN, "").replace(CLOSE, ""))), "")] if found >= 0 else []
+    for number, piece in enumerate(rest.split(OPEN)):
         marked, is_closed, plain = piece.partition(CLOSE)
         if number == 0 or not is_closed:
             pieces.append((piece.replace(CLOSE, ""), "found" if number else ""))
         else:
             pieces += [(marked, "found"), (plain, "")]
     return list(_cut(pieces, room))
+
+
+def _before(text: str, room: int, after: int) -> str:
+    """Return the end of what is before the first found words: more of it where they and what is after need less."""
+    least = min(_BEFORE, room // 3)
+    most = max(least, room - after - 1)
+    if cell_len(terminal(text[-most:])) > most:
+        most = least
+    if len(text) <= most:
+        return text
+    kept = text[-most:]
+    blank = kept.find(" ", 0, _WORD)
+    return f"…{kept[blank + 1 :] if 0 <= blank < len(kept) - 1 else kept}"
 
 
 def _cut(pieces: Sequence[tuple[str, str]], room: int) -> Iterator[tuple[str, str]]:
@@ -187,6 +227,8 @@ def _cut(pieces: Sequence[tuple[str, str]], room: int) -> Iterator[tuple[str, st
 
 def _changes(hit: Hit, file: str) -> list[ChangedLine]:
     """Return the lines of a file that a call changes."""
+    from sessionlog.render.replay.changes import ChangedLine, changes_of
+
     step = hit.item.step if hit.item is not None else None
     if not isinstance(step, ToolCall):
         return []
@@ -238,11 +280,12 @@ def _hit_document(hit: Hit, file: str, mend: Mended | None) -> dict[str, Any]:
         "where": hit.where,
         "text": text,
         "marks": marks,
-        "replay": replay_command(hit),
+        "replay": None if hit.where == "index" else replay_command(hit),
     }
     if file:
         document["change"] = [f"{line.sign}{line.text}" for line in _changes(hit, file)]
     if mend is not None:
+        document["call"] = mend.call
         document["after"] = [call_text(call) for call in mend.after]
         document["outcome"], document["calls"], document["answer"] = mend.outcome, mend.count, mend.answer
     return document

@@ -16,15 +16,12 @@ from msgspec.structs import replace
 
 from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify
 from sessionlog.ledger.row_spool import RowSpool
-from sessionlog.ledger.scanning import Ends, source_of
+from sessionlog.ledger.scanning import Ends
+from sessionlog.search.segments import COPY, NO_TIME
+from sessionlog.search.texts import own_session
 from sessionlog.sources.fold_items import Item, ItemFold, ItemState
 from sessionlog.sources.protocol import Resume, Source
-
-NO_TIME = -(1 << 63)
-"""The time of an item without one."""
-
-COPY = 0x40
-"""Marks the kind of an item that was copied from another session."""
+from sessionlog.sources.registry import source_of
 
 _BATCH = 8 << 20  # characters of texts that are in memory at once
 _SMALL = 256 << 10  # characters that are returned without a temporary file
@@ -124,7 +121,7 @@ def extract(job: Job, folder: str | None = None) -> Extracted:
 def _collect(source: Source, path: str, resume: Resume | None, collector: _Collector) -> Resume | None:
     """Collect the items of a log; return where the next reading continues."""
     begun, ended = None, None
-    state = ItemState(_own_session(source, path))
+    state = ItemState(own_session(source, path))
     if resume is not None:
         state, kept = _decode(resume.state)
         begun = Resume(offset=resume.offset, line=resume.line, state=kept)
@@ -140,19 +137,6 @@ def _collect(source: Source, path: str, resume: Resume | None, collector: _Colle
             collector.add(fold.take(*one))
     collector.add(fold.end())
     return ended
-
-
-def _own_session(source: Source, path: str) -> str:
-    return next(iter(source.name_sessions(path)), "")
-
-
-def read_items(source: Source, path: str, place: int) -> Iterator[Item]:
-    """Yield the items of a log from the row at an offset on; of a log without offsets all of them."""
-    fold = ItemFold(ItemState(_own_session(source, path)))
-    for one in source.read_steps(path, Resume(offset=place) if place else None):
-        if not isinstance(one, Resume):
-            yield from fold.take(*one)
-    yield from fold.end()
 
 
 class _Collector:

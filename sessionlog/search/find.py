@@ -10,34 +10,33 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sessionlog.analytics.conditions import matches
-from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import InvalidQuery, LedgerUnusable
-from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.cached import open_up_to_date as open_ledger_up_to_date
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.schema import GONE
-from sessionlog.ledger.sync import LedgerBusy, Progress
 from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
-from sessionlog.search.extract import NO_TIME
+from sessionlog.search.current import is_current
 from sessionlog.search.query import Query, Texts
+from sessionlog.search.segments import NO_TIME
 from sessionlog.search.store import index_path, is_damage, open_index, replace_index
 from sessionlog.search.texts import read_texts
-from sessionlog.search.update import Runner, run_here, update
-from sessionlog.sources.find import matching
 from sessionlog.sources.fold_items import Item, Kind
-from sessionlog.sources.registry import choose_sources
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
+    from sessionlog.search.update import Runner
 
 _AT_ONCE = 20  # candidates whose texts are read together
 _BUSY = "another sessionlog is reading new logs into the search index: these are the hits without them"
@@ -98,6 +97,7 @@ class Found(Struct, frozen=True, kw_only=True):
         is_exact: `total` is exact; otherwise it counts texts with all of the words, of which not all were read.
         seconds: How long it took, without bringing the index up to date.
         notes: Sentences about what went wrong.
+        has_logs: There was something to search.
     """
 
     hits: tuple[Hit, ...]
@@ -105,6 +105,7 @@ class Found(Struct, frozen=True, kw_only=True):
     is_exact: bool
     seconds: float
     notes: tuple[str, ...] = ()
+    has_logs: bool = True
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -140,7 +141,7 @@ class Place(Struct, frozen=True, kw_only=True):
         prices: The prices of the ledger; None for the list's.
         tz: The zone of days.
         now: The present.
-        runner: Reads logs for the index.
+        runner: Reads logs for the index; None for one process.
         scanner: Scans logs for the ledger; None for one process.
         progress: Called while logs are read into the ledger, and for the index.
     """
@@ -150,7 +151,7 @@ class Place(Struct, frozen=True, kw_only=True):
     prices: PriceBook | None = None
     tz: str | tzinfo = "local"
     now: datetime | None = None
-    runner: Runner = run_here
+    runner: Runner | None = None
     scanner: Any = None
     progress: Progress | None = None
 
@@ -201,8 +202,10 @@ def _find(question: Question, place: Place, wanted: Callable[[Hit], bool] | None
             candidates.total - missed,
             is_all or (candidates.is_exact and question.query.is_exact and wanted is None),
         )
+        seconds = time.perf_counter() - started
+        has_logs = bool(hits) or index.execute("SELECT 1 FROM logs LIMIT 1").fetchone() is not None
         return Found(
-            hits=tuple(hits), total=total, is_exact=is_exact, seconds=time.perf_counter() - started, notes=tuple(notes)
+            hits=tuple(hits), total=total, is_exact=is_exact, seconds=seconds, notes=tuple(notes), has_logs=has_logs
         )
 
 
@@ -222,8 +225,13 @@ def open_up_to_date(place: Place) -> Iterator[tuple[sqlite3.Connection, list[str
 
 
 def _update(index: sqlite3.Connection, place: Place) -> list[str]:
+    if is_current(index, place.ledger):
+        return []
+    from sessionlog.ledger.sync import LedgerBusy
+    from sessionlog.search.update import run_here, update
+
     try:
-        update(index, place.ledger, runner=place.runner, progress=place.progress)
+        update(index, place.ledger, runner=place.runner or run_here, progress=place.progress)
     except LedgerBusy:
         return [_BUSY]
     except sqlite3.OperationalError as error:
@@ -235,8 +243,12 @@ def _update(index: sqlite3.Connection, place: Place) -> list[str]:
 
 def _refresh_ledger(place: Place) -> list[str]:
     """Bring the ledger up to date."""
-    if ask_current(place.ledger, place.env, lambda _: True):
-        return []
+    with suppress(Exception):  # a damaged ledger may raise anything, and is opened again below
+        connection = open_ledger_up_to_date(place.ledger, place.env)
+        if connection is not None:
+            connection.close()
+            return []
+    from sessionlog.analytics.unreadable import notes_of
     from sessionlog.ledger.ask import refresh
     from sessionlog.ledger.store import open_ledger
     from sessionlog.pricing.book import PriceBook
@@ -245,7 +257,7 @@ def _refresh_ledger(place: Place) -> list[str]:
     try:
         more = {} if place.scanner is None else {"scanner": place.scanner}
         refresh(book, place.env, progress=place.progress, **more)
-        return list(book.notes)
+        return notes_of(book)
     except sqlite3.DatabaseError as error:
         raise LedgerUnusable(f"{place.ledger}: {error}; `sessionlog ledger verify` shows more") from error
     finally:
@@ -260,8 +272,14 @@ class _Sessions:
     """
 
     def __init__(self, index: sqlite3.Connection, place: Place, question: Question) -> None:
-        selection = Selection.of(question.since, until=question.until, filters={}, tz=place.tz, now=place.now)
-        window, self._index = selection.window, index
+        self._index = index
+        window = None
+        if question.since is not None or question.until is not None:
+            from sessionlog.analytics.window_grammar import parse_usage_window
+
+            window = parse_usage_window(question.since, until=question.until, now=place.now, tz=place.tz)
+        elif place.tz != "local":
+            resolve_zone(place.tz)  # an unknown one is an error
         self.scope = Scope(
             kinds=question.kinds or (PARTS[question.part] if question.part else EVERYTHING),
             start_ns=window.start_ns if window else None,
@@ -275,13 +293,19 @@ class _Sessions:
     def _chosen(self, question: Question) -> frozenset[tuple[str, str]] | None:
         filters = {key: patterns for key, patterns in question.filters.items() if patterns}
         if "source" in filters:
+            from sessionlog.sources.registry import choose_sources
+
             choose_sources(filters["source"])
         if not filters and question.session is None:
             return None
+        from sessionlog.analytics.conditions import matches
+
         conditions, parameters = matches(filters, _FILTERS)
         sql = f"SELECT source, session FROM ledger.sessions s WHERE {' AND '.join(['1', *conditions])}"  # noqa: S608 - ours
         chosen = frozenset(self._index.execute(sql, parameters).fetchall())
         if question.session is not None:
+            from sessionlog.sources.find import matching
+
             ids = set(matching(question.session, {session for _, session in chosen}))
             if not ids:
                 raise InvalidQuery(f"--session {question.session!r}: no session begins or ends with it")
@@ -302,7 +326,7 @@ class _Sessions:
     def _name(self, session: str) -> str:
         """Return an end of a session's id that no other id has: ids of one day begin alike."""
         if not self._ids:
-            self._ids = sorted(one for (one,) in self._index.execute("SELECT DISTINCT session FROM segments"))
+            self._ids = sorted({one for (one,) in self._index.execute("SELECT session FROM segments").fetchall()})
         for length in range(_SHORT_ID, len(session), 4):
             name = session[-length:]
             if length not in self._ends:

@@ -10,9 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from sessionlog.search.extract import read_items
 from sessionlog.search.find import Hit
-from sessionlog.search.texts import open_log
+from sessionlog.search.texts import open_log, read_items
 from sessionlog.sources.fold_items import Item, Kind, call_text
 from sessionlog.sources.steps import ToolCall, ToolResult
 

@@ -48,10 +48,12 @@ class Query(Struct, frozen=True):
     Attributes:
         terms: The terms.
         regex: A pattern that the text has to match, too; None for any.
+        is_unclosed: A quote was opened and not closed: what follows it is one phrase.
     """
 
     terms: tuple[Term, ...]
     regex: re.Pattern[str] | None = None
+    is_unclosed: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -95,7 +97,7 @@ def parse_query(words: Sequence[str], *, regex: str | None = None) -> Query:
         pattern = None if regex is None else re.compile(regex, re.MULTILINE)
     except (re.error, RecursionError, OverflowError) as error:
         raise InvalidQuery(f"--regex {regex!r} is no regular expression: {error}") from error
-    return Query(tuple(terms), pattern)
+    return Query(tuple(terms), pattern, any(argument.count('"') % 2 for argument in words))
 
 
 def _terms(argument: str, texts: Texts) -> Iterable[Term]:

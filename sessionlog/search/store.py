@@ -2,8 +2,8 @@
 
 `words` is a full-text index without texts (contentless) and without positions (`detail=none`): it knows which items
 have a word, and the logs have the texts. A segment describes many items of one session in one log by packed arrays:
-kinds, times, places in the log, and hashes of the texts. An item's number is never used again; numbers without a
-segment are of texts that a log no longer has.
+kinds, times, places in the log, and hashes (digests) of the texts. An item's number is never used again; numbers
+without a segment are of texts that a log no longer has.
 
 The index holds nothing that could not be read again, but for the words of deleted logs: a damaged one is replaced.
 """
@@ -20,7 +20,7 @@ from sessionlog.ledger.trust import file_flaw, has_tables, owner_flaw
 APPLICATION = 0x5E5510C7
 """`PRAGMA application_id`, which marks a database as a search index."""
 
-VERSION = 1
+VERSION = 2
 """`PRAGMA user_version`: an index of another version is made anew."""
 
 TOKENIZER = "unicode61 remove_diacritics 2"
@@ -73,9 +73,18 @@ CREATE TABLE segments (
 
 CREATE INDEX segments_by_log ON segments(log_id);
 
+CREATE INDEX segments_by_number ON segments(first, last, last_ns);
+
+CREATE TABLE digests (
+    digest INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    PRIMARY KEY (digest, segment)
+) STRICT, WITHOUT ROWID;
+
 {WORDS};
 """
-"""`numbers` of a segment: NULL where they are `first`, `first + 1` … `last`."""
+"""`numbers` of a segment: NULL where they are `first`, `first + 1` … `last`. `digests` finds the segments that have an
+item with a text, among them the original of a copy. A search reads an index of `segments` instead of its long rows."""
 
 
 def index_path(ledger: str) -> str:
@@ -105,7 +114,7 @@ def open_index(path: str) -> tuple[sqlite3.Connection, str]:
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether an error is due to the content of a database, not to a lock or a full disk."""
-    signs = ("malformed", "corrupt", "no such table", "no such column")
+    signs = ("malformed", "corrupt", "no such table", "no such column", "no such index")
     return type(error) is sqlite3.DatabaseError or any(sign in str(error) for sign in signs)
 
 

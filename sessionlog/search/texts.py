@@ -7,12 +7,12 @@ from contextlib import contextmanager, suppress
 
 from sessionlog.errors import LogNotReadable, MissingExtra, SessionLogError
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.scanning import source_of
 from sessionlog.ledger.schema import GONE
 from sessionlog.search.candidates import Candidate
-from sessionlog.search.extract import NO_TIME, read_items
-from sessionlog.sources.fold_items import Item
-from sessionlog.sources.protocol import Env, Log
+from sessionlog.search.segments import NO_TIME
+from sessionlog.sources.fold_items import Item, ItemFold, ItemState
+from sessionlog.sources.protocol import Env, Log, Resume, Source
+from sessionlog.sources.registry import source_of
 
 _PACKED = (".gz", ".zst")
 
@@ -34,6 +34,20 @@ def open_log(path: str, source: str, *, is_gone: bool, env: Env) -> Iterator[Log
         return
     with open_entry(entry, folder) as log:
         yield log
+
+
+def read_items(source: Source, path: str, place: int) -> Iterator[Item]:
+    """Yield the items of a log from the row at an offset on; of a log without offsets all of them."""
+    fold = ItemFold(ItemState(own_session(source, path)))
+    for one in source.read_steps(path, Resume(offset=place) if place else None):
+        if not isinstance(one, Resume):
+            yield from fold.take(*one)
+    yield from fold.end()
+
+
+def own_session(source: Source, path: str) -> str:
+    """Return the session that a log begins with."""
+    return next(iter(source.name_sessions(path)), "")
 
 
 def read_texts(candidates: Sequence[Candidate], env: Env) -> Mapping[int, Item]:

@@ -11,21 +11,21 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sessionlog.ledger.identity import path_of, stored_path
 from sessionlog.ledger.schema import HERE
-from sessionlog.ledger.sync import Progress, without_waiting
+from sessionlog.ledger.sync import LedgerBusy, Progress, without_waiting
 from sessionlog.ledger.trust import read_only
+from sessionlog.search.current import ITEMS_VERSION, is_current, state_of
 from sessionlog.search.extract import Batch, Extracted, Job, extract
+from sessionlog.search.segments import item_numbers, numbers_of
 from sessionlog.search.store import WORDS
 from sessionlog.sources.protocol import Resume
 
 Runner = Callable[[Sequence[Job]], Iterator[Extracted]]
 """Reads logs, in this process or in others, in any order."""
-
-ITEMS_VERSION = 1
-"""To be raised when the items of the same log change: then all logs are read again."""
 
 BATCH = 64 << 20
 """Bytes of logs after which their items are committed."""
@@ -69,6 +69,9 @@ def update(
         LedgerBusy: Another process is writing to the index.
         sqlite3.DatabaseError: The index or the ledger is damaged.
     """
+    if is_current(connection, ledger):
+        return 0
+    state = state_of(ledger)
     connection.execute("ATTACH ? AS ledger", (read_only(ledger),))
     try:
         plan = connection.execute(_CHANGED).fetchall()
@@ -78,6 +81,9 @@ def update(
     finally:
         connection.execute("DETACH ledger")
     if not (plan or moved or forgotten):
+        if state is not None:
+            with suppress(LedgerBusy), without_waiting(connection):  # else the next search compares again
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('ledger', ?)", (state,))
         return 0
     writer = _Writer(connection, parsers)
     try:
@@ -168,13 +174,16 @@ class _Writer:
         """Delete the segments of a log, or those of its unfinished last row; return their items."""
         known: Known = {}
         sql = f"FROM segments WHERE log_id = ? {'AND is_tail' if only_tail else ''}"
-        for session, first, last, numbers, kinds, times, digests in self._connection.execute(
-            f"SELECT session, first, last, numbers, kinds, times, digests {sql} ORDER BY id",
+        for segment, session, first, last, numbers, kinds, times, packed in self._connection.execute(
+            f"SELECT id, session, first, last, numbers, kinds, times, digests {sql} ORDER BY id",
             (log_id,),
-        ):
-            items = zip(kinds, numbers_of(times), numbers_of(digests), strict=True)
+        ).fetchall():
+            digests = numbers_of(packed)
+            items = zip(kinds, numbers_of(times), digests, strict=True)
             for number, (kind, time, digest) in zip(item_numbers(first, last, numbers), items, strict=True):
                 known.setdefault((session, kind, time, digest), []).append(number)
+            rows = ((digest, segment) for digest in digests)
+            self._connection.executemany("DELETE FROM digests WHERE digest = ? AND segment = ?", rows)
         self._connection.execute(f"DELETE {sql}", (log_id,))
         for numbers in known.values():
             numbers.reverse()
@@ -201,7 +210,9 @@ class _Writer:
             log_id, batch.session, batch.is_tail, len(numbers), first, last, max(times),
             None if is_range else numbers.tobytes(), batch.kinds, batch.times, batch.places, batch.digests,
         )  # fmt: skip
-        self._connection.execute(_SEGMENT, values)
+        segment = self._connection.execute(_SEGMENT, values).lastrowid
+        rows = [(digest, segment) for digest in sorted(set(digests))]
+        self._connection.executemany("INSERT INTO digests VALUES (?, ?)", rows)
 
     def compact(self) -> None:
         """Make the index of words anew from its own words, without those of items that no longer exist, if many are."""
@@ -224,17 +235,3 @@ class _Writer:
         execute("ALTER TABLE compacted RENAME TO words")
         execute("DROP TABLE temp.live")
         self._dead = 0
-
-
-def numbers_of(packed: bytes) -> array[int]:
-    """Return the signed numbers of 64 bits that an array holds."""
-    found = array("q")
-    if len(packed) % found.itemsize:
-        raise sqlite3.DatabaseError("a segment is malformed")
-    found.frombytes(packed)
-    return found
-
-
-def item_numbers(first: int, last: int, numbers: bytes | None) -> Sequence[int]:
-    """Return the numbers of a segment's items, in their order."""
-    return range(first, last + 1) if numbers is None else numbers_of(numbers)

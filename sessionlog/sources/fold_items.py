@@ -1,5 +1,6 @@
 """fold_items: steps → items, the texts of a session that people search for: prompts, answers, tool calls, results.
 
+What an agent adds by itself is none: system prompts, instructions, reminders, summaries of what was compacted.
 An item is one message, call or result. Its text is what a person would read: of a call the tool's name and the values
 of its arguments, of other JSON its values, without keys and without encoded bytes. The paths in a call's arguments are
 an item of their own. The fold of the same rows gives the same items, so that a text can be read from the log again.
@@ -19,7 +20,6 @@ from sessionlog.sources.contents import read_json, reasoning_of, text_of
 from sessionlog.sources.record import CopyRank
 from sessionlog.sources.steps import (
     At,
-    Compaction,
     Content,
     MoreInput,
     Prompt,
@@ -49,13 +49,15 @@ class Kind(IntEnum):
     """What an item is. Indexes store these numbers."""
 
     PROMPT = 0
-    SYSTEM = 1
     ANSWER = 2
     THINKING = 3
     CALL = 4
     RESULT = 5
     ERROR = 6
     PATHS = 7
+
+
+_ROLES = {"user": Kind.PROMPT, "assistant": Kind.ANSWER, "tool": Kind.RESULT}
 
 
 class Item(Struct, gc=False):
@@ -148,19 +150,16 @@ class ItemFold:
             if step.inherited is not None:
                 self.state.is_inherited = step.inherited
         elif isinstance(step, Prompt):
-            kind = {"user": Kind.PROMPT, "assistant": Kind.ANSWER, "tool": Kind.RESULT}.get(step.role, Kind.SYSTEM)
-            yield from self._some(kind, step.time, text_of(step.text), place, is_copy=step.inherited)
+            if (kind := _ROLES.get(step.role)) is not None:
+                yield from self._some(kind, step.time, text_of(step.text), place, is_copy=step.inherited)
         elif isinstance(step, Text | Response):
             is_copy = isinstance(step, Response) and (step.is_copy or step.rank < CopyRank.ORIGINAL)
             text = text_of(step.text) or (step.error if isinstance(step, Response) else "")
             yield from self._some(Kind.ANSWER, step.time, text, place, is_copy=is_copy)
             yield from self._some(Kind.THINKING, step.time, reasoning_of(step.reasoning), place, is_copy=is_copy)
-        elif isinstance(step, ToolResult):
-            if not step.pending:
-                kind = Kind.ERROR if step.failed else Kind.RESULT
-                yield from self._some(kind, step.time, content_text(step.output), place, step=step)
-        elif isinstance(step, Compaction):
-            yield from self._some(Kind.SYSTEM, step.time, text_of(step.summary), place)
+        elif isinstance(step, ToolResult) and not step.pending:
+            kind = Kind.ERROR if step.failed else Kind.RESULT
+            yield from self._some(kind, step.time, content_text(step.output), place, step=step)
 
     def _add_piece(self, place: int, step: Text) -> Iterator[Item]:
         if any(one.step is not None for one in self._open):

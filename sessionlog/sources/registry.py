@@ -116,6 +116,13 @@ def all_sources() -> tuple[Source, ...]:
     return registry().sources
 
 
+def source_of(source_id: str) -> Source:
+    """Return a source by its id; a built-in one without searching other packages."""
+    if source_id in OURS:
+        return load_source(source_id)
+    return next(source for source in all_sources() if source.id == source_id)
+
+
 def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:
     """Return the sources whose ids match one of the glob patterns; all without patterns.
 

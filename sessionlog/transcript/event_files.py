@@ -16,8 +16,9 @@ from sessionlog import files
 from sessionlog.errors import Problem, log_problem
 from sessionlog.events.redact import redact_line
 from sessionlog.events.sanitise import sanitise
-from sessionlog.ledger.scanning import collector_off, source_of
+from sessionlog.ledger.scanning import collector_off
 from sessionlog.sources.protocol import Log
+from sessionlog.sources.registry import source_of
 from sessionlog.transcript.event_rows import COLUMNS, EventRows, Row
 
 _PIECE = 32 << 20

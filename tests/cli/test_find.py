@@ -1,6 +1,8 @@
 """`sessionlog find`: what it prints, in which words, and with which exit code."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,10 +49,10 @@ def test_hits_stand_below_their_sessions(cli, story):
     ran = cli("find", "retry budget", *NOW)
     assert ran.code == 0
     assert without_time(ran.out) == (
-        "1 session · 2 hits · 9 ms\n\n"
+        "2 hits in 1 session · 9 ms\n\n"
         "20 Nov 10:05  claude-code  /src/api  “make the retry budget configurable”\n"
-        "    10:05:00  turn 1    answer                The retry_budget is in the config now.\n"
-        "    10:00:00  turn 1    you                   make the retry budget configurable\n"
+        "    10:05:00  turn 1    answer  The retry_budget is in the config now.\n"
+        "    10:00:00  turn 1    you     make the retry budget configurable\n"
         f"    sessionlog replay {session_id(1)[-8:]} --at 2026-11-20T10:05:00.000000Z\n"
     )
 
@@ -99,12 +101,12 @@ def test_a_file_s_changes(cli, story):
     """The calls that name it, newest first, each with what it changed; a relative path is one of the project's."""
     ran = cli("find", "--file", "src/api/app.py", *NOW)
     assert without_time(ran.out) == (
-        "2 sessions · 2 hits · 9 ms\n\n"
+        "2 hits in 2 sessions · 9 ms\n\n"
         "20 Nov 10:31  claude-code  /src/api  “explain app.py”\n"
-        "    10:31:00  turn 1    Read                  app.py  read\n"
+        "    10:31:00  turn 1    Read  app.py  read\n"
         f"    sessionlog replay {session_id(2)[-8:]} --at 2026-11-20T10:31:00.000000Z\n\n"
         "20 Nov 10:03  claude-code  /src/api  “make the retry budget configurable”\n"
-        "    10:03:00  turn 1    Edit                  /src/api/app.py  +1 −1\n"
+        "    10:03:00  turn 1    Edit  /src/api/app.py  +1 −1\n"
         "        - import x\n"
         "        + import budget\n"
         "          y\n"
@@ -119,9 +121,10 @@ def test_what_mended_an_error(cli, story):
     """The calls after it until the same call succeeded, and the last answer."""
     ran = cli("find", "--error", "ModuleNotFoundError", *NOW)
     assert without_time(ran.out) == (
-        "1 session · 1 error · 9 ms\n\n"
+        "1 error in 1 session · 9 ms\n\n"
         "20 Nov 10:02  claude-code  /src/api  “make the retry budget configurable”\n"
-        "    10:02:00  turn 1    error                 ModuleNotFoundError: no module named budget\n"
+        "    10:02:00  turn 1    error  ModuleNotFoundError: no module named budget\n"
+        "      call Bash  pytest -q\n"
         "      then Edit  /src/api/app.py⏎import x⏎y⏎import budget⏎y\n"
         "        - import x\n"
         "        + import budget\n"
@@ -132,7 +135,7 @@ def test_what_mended_an_error(cli, story):
         f"    sessionlog replay {session_id(1)[-8:]} --at 2026-11-20T10:02:00.000000Z\n"
     )
     [hit] = cli("find", "--error", "ModuleNotFoundError", "--json", *NOW).json["hits"]
-    assert (hit["outcome"], hit["calls"]) == ("same call", 2)
+    assert (hit["call"], hit["outcome"], hit["calls"]) == ("Bash\npytest -q", "same call", 2)
 
 
 def test_an_error_that_is_not_marked_as_one(cli, story):
@@ -151,10 +154,42 @@ def test_nothing_found_exits_1(cli, story):
     assert (ran.code, ran.json["hits"]) == (1, [])
 
 
+def test_a_home_without_logs(cli, home):
+    """Is told where logs would be, as in reports."""
+    ran = cli("find", "zebra", *NOW)
+    assert (ran.code, ran.out) == (1, "")
+    assert "no other agent's logs (`sessionlog sources` shows where they would be)" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (['"zebra crossing'], 'a " is not closed'),
+        (
+            ["--error", "zebra"],
+            "no failed call and no result has these words; `sessionlog find WORDS` searches prompts",
+        ),
+        (["--file", "zebra.py"], "no call names this file; `sessionlog find NAME` searches all texts"),
+    ],
+)
+def test_nothing_found_names_the_next_step(cli, story, arguments, sentence):
+    """What may find more, by what was asked for."""
+    ran = cli("find", *arguments, *NOW)
+    assert (ran.code, ran.out) == (1, "")
+    assert sentence in ran.err
+
+
+def test_the_first_line_counts_all_hits_and_the_sessions_that_are_shown(cli, story):
+    """They are no longer one sentence where not all are shown."""
+    ran = cli("find", "py*", "-n", "1", *NOW)
+    assert without_time(ran.out).startswith("5 hits · shown: the newest 1, in 1 session (-n shows more) · 9 ms\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "give the words to find, or --file PATH, or --error TEXT"),
+        (["--regex", "y"], "--regex narrows what words find"),
         (["x", "--file", "y"], "give the words to find, or --file PATH, or --error TEXT"),
         (["--file", "y", "--in", "tools"], "--in is about words"),
         (["--file", "y", "--regex", "y"], "--regex is about words"),
@@ -183,6 +218,33 @@ def test_hostile_texts_cannot_act(cli, story):
         ran = cli("find", *words, *NOW)
         assert ran.code == 0
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", ran.out)
+
+
+def test_without_news_a_search_loads_only_what_it_needs(story):
+    """In a fresh interpreter: one source, and nothing that scans, indexes, prices, replays or starts processes."""
+    code = (
+        "import sys; from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    place = story.folder / ".local/share/sessionlog"
+    place.mkdir(parents=True, mode=0o700)
+    for path in [story.folder, *story.folder.rglob("*")]:
+        story.age(path, 60)
+    for number in range(3):  # the first fills ledger and index, the second finds nothing new
+        ran = subprocess.run([sys.executable, "-c", code, "find", "budget"], capture_output=True, text=True, check=True)
+        if not number:
+            story.age(place / "ledger.sqlite", 60)
+    assert "retry_budget" in ran.stdout
+    loaded = set(ran.stderr.split())
+    assert {name for name in loaded if name.startswith("sessionlog.sources.c")} == {
+        "sessionlog.sources.claude_code", "sessionlog.sources.contents",
+    }  # fmt: skip
+    unneeded = {
+        "sessionlog.search.update", "sessionlog.search.extract", "sessionlog.search.mended", "sessionlog.ledger.book",
+        "sessionlog.pricing.book", "sessionlog.sources.native", "sessionlog.render.replay", "sessionlog.engine",
+        "sessionlog.analytics.selection", "typer", "rich",
+    }  # fmt: skip
+    assert unneeded & loaded == set()
 
 
 def test_the_example_of_the_documentation(cli, story):

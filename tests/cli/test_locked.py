@@ -52,6 +52,14 @@ def test_a_locked_database_of_a_home_is_one_place_among_others(database, capsys,
     assert ("m-1" if command[0] == "usage" else "good" if command[0] == "sessions" else "logs") in shown.out
 
 
+def test_a_search_names_the_place_that_it_leaves_out(database, capsys):
+    """Whether something is found, or not."""
+    assert main(["find", "good"]) == 1
+    assert main(["find", "good"]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.count(f"1 place could not be read ({database}: {LOCKED})") == 2
+
+
 @pytest.mark.parametrize("command", [["status"], ["watch", "--once"], ["status", "--no-ledger"]])
 def test_what_shows_one_session_names_the_place_too(database, capsys, command):
     """Once, with its path."""

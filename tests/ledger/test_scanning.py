@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.ledger.identity import STABLE_AFTER_NS
-from sessionlog.ledger.scanning import PRINT, Ends, Job, head_of, source_of, tail_of
+from sessionlog.ledger.scanning import PRINT, Ends, Job, head_of, tail_of
 from sessionlog.ledger.scanning import scan_job as scan_priced
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.registry import load_source
+from sessionlog.sources.registry import load_source, source_of
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PARENT
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sessionlog.render.find import found_document, render_found, replay_command
+from sessionlog.render.find import found_document, render_found, render_mended, replay_command
 from sessionlog.render.report import View
 from sessionlog.search.find import Found, Hit, Session
 from sessionlog.search.query import CLOSE, OPEN
@@ -36,8 +36,11 @@ def lines(*hits):
     ("text", "shown"),
     [
         (f"first\n\t a {OPEN}word{CLOSE} and {OPEN}more{CLOSE}\nlast", "a <word> and <more>"),
-        (f"{'x' * 50} {OPEN}word{CLOSE}", "…xxxxxxx <word>"),
-        (f"{OPEN}word{CLOSE} {'x ' * 50}", "<word> x x x x x x x x x …"),
+        (f"{'x' * 50} {OPEN}word{CLOSE}", f"…{'x' * 32} <word>"),
+        (f"some words before {'x' * 15} {OPEN}word{CLOSE} after", f"…before {'x' * 15} <word> after"),
+        (f"{'日' * 50} {OPEN}word{CLOSE}", "…日日日日日日日日日日日 <word>"),
+        (f"{'x' * 50} {OPEN}word{CLOSE} {'y ' * 50}", "…xxxxxxxxxxx <word> y y y y y y y y y y…"),
+        (f"{OPEN}word{CLOSE} {'x ' * 50}", f"<word> {'x ' * 16}…"),
         (f"{OPEN}wo\x1b[2Jrd{CLOSE}", "<wo\\x1b[2Jrd>"),
         (f"{OPEN}two\nlines{CLOSE} end", "<two>"),
     ],
@@ -50,8 +53,20 @@ def test_the_line_with_the_words(text, shown):
 
 
 def test_a_text_that_is_gone():
-    """The line says so."""
-    assert any("only the index remembers it" in line for line in lines(hit("", where="index")))
+    """The line says so, and no command is shown that has nothing to open."""
+    shown = lines(hit("", where="index"))
+    assert any("only the index remembers it" in line for line in shown)
+    assert not any("sessionlog replay" in line for line in shown)
+    [document] = found_document(Found(hits=(hit("", where="index"),), total=1, is_exact=True, seconds=0.0))["hits"]
+    assert document["replay"] is None
+
+
+def test_an_error_that_only_the_index_remembers():
+    """Is listed, without what followed."""
+    found = Found(hits=(hit("", where="index", kind=Kind.ERROR),), total=1, is_exact=True, seconds=0.01)
+    shown = [line.plain for line in render_mended(found, [], VIEW)]
+    assert shown[0].startswith("1 error in 1 session")
+    assert any("only the index remembers it" in line for line in shown)
 
 
 def test_a_command_is_quoted():
@@ -65,3 +80,16 @@ def test_marks_are_places_in_the_text():
     found = Found(hits=(hit(f"a {OPEN}b{CLOSE} c {OPEN}d{CLOSE}"),), total=1, is_exact=True, seconds=0.0)
     [document] = found_document(found)["hits"]
     assert (document["text"], document["marks"]) == ("a b c d", [[2, 3], [6, 7]])
+
+
+def test_labels_take_no_more_than_they_need():
+    """A call, its result, and a failed one are distinguished; long names are cut."""
+    names = {Kind.CALL: "read", Kind.RESULT: "read", Kind.ERROR: "read", Kind.PROMPT: ""}
+    shown = lines(*(hit("text", kind=kind, tool=tool) for kind, tool in names.items()))
+    assert [line.partition("turn 3    ")[2] for line in shown if "turn 3" in line] == [
+        "read    text", "→ read  text", "✘ read  text", "you     text",
+    ]  # fmt: skip
+    [line] = [
+        one for one in lines(hit("text", kind=Kind.CALL, tool="mcp__server__a_very_long_name")) if "turn 3" in one
+    ]
+    assert line.endswith("mcp__server__a_very…  text")

@@ -35,7 +35,7 @@ def _texts(event):
     data = event.data
     if event.type == "llm.request":
         for message in data.get("messages") or []:
-            if isinstance(message, dict) and message.get("role") in ("user", "system"):
+            if isinstance(message, dict) and message.get("role") == "user":
                 yield from _strings(message.get("content"))
     elif event.type == "llm.response":
         yield from _strings([data.get("content"), data.get("reasoning")])

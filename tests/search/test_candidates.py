@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sessionlog.search import candidates as module
 from sessionlog.search.candidates import Candidate, Scope, find_candidates
-from sessionlog.search.extract import COPY
 from sessionlog.search.query import parse_query
+from sessionlog.search.segments import COPY
 from sessionlog.search.store import open_index
 from tests.profiles import examples
 
@@ -41,6 +41,7 @@ def fill(index, segments):
              bytes(kind | (COPY if copy else 0) for kind, copy in zip(kinds, copies, strict=True)),
              packed(times), packed(range(len(items))), packed(digests)),
         )  # fmt: skip
+        index.executemany("INSERT INTO digests VALUES (?, ?)", [(digest, segment) for digest in set(digests)])
     return found
 
 
@@ -60,18 +61,18 @@ def expected(items, scope):
     return sorted(kept, key=lambda one: (-one.time_ns, -one.number))
 
 
-@pytest.mark.parametrize("many", [0, 1000])
+@pytest.mark.parametrize(("many", "dense"), [(0, 4), (1000, 4), (1000, 0)])
 @given(
     segments=st.lists(st.lists(ITEMS, min_size=1, max_size=6), min_size=1, max_size=4), kinds=st.sets(st.integers(1, 3))
 )
 @examples(60)
-def test_the_order_and_the_choice_do_not_depend_on_how_many_match(many, tmp_path_factory, segments, kinds):
+def test_the_order_and_the_choice_do_not_depend_on_how_many_match(many, dense, tmp_path_factory, segments, kinds):
     """Whether all are read or only those that are wanted; the number is exact, or too great."""
     index, _ = open_index(str(tmp_path_factory.mktemp("index") / "search.sqlite3"))
     items = fill(index, segments)
     for scope in (Scope(kinds=kinds), Scope(kinds=kinds, start_ns=1, end_ns=4)):
         wanted = expected(items, scope)
-        with patch.object(module, "_MANY", many):
+        with patch.object(module, "_MANY", many), patch.object(module, "_DENSE", dense):
             found = find_candidates(index, parse_query(["word"]), scope)
         assert list(found.items) == wanted
         assert found.total >= len(wanted)

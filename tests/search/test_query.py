@@ -34,6 +34,17 @@ def test_words_phrases_and_exclusions(words, found):
     assert sorted(Texts().matching(parse_query(words), TEXTS)) == found
 
 
+@pytest.mark.parametrize(
+    ("words", "found"), [(['"retry budget'], [0, 2]), (['budget "a retry'], [0, 1]), (['retry"'], [0, 1, 2])]
+)
+def test_a_quote_that_is_not_closed(words, found):
+    """It ends with its argument, and the query knows it."""
+    query = parse_query(words)
+    assert sorted(Texts().matching(query, TEXTS)) == found
+    assert query.is_unclosed
+    assert not parse_query(['"retry budget"', "x"]).is_unclosed
+
+
 def test_what_was_found_is_marked():
     """Around each occurrence; marks in a text are no marks."""
     [text] = Texts().matching(parse_query(["retry budget"]), [f"{OPEN}a {CLOSE} retry_budget"]).values()

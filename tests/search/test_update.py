@@ -20,9 +20,10 @@ from sessionlog.search import candidates
 from sessionlog.search import extract as extracting
 from sessionlog.search import update as updating
 from sessionlog.search.find import open_up_to_date
+from sessionlog.search.segments import numbers_of
 from sessionlog.search.store import index_path, open_index
 from tests.reliability.children import fork, wait
-from tests.search.transcripts import Home, answered, called, returned, said
+from tests.search.transcripts import Home, answered, called, returned, said, session_id
 
 
 @pytest.fixture
@@ -91,6 +92,28 @@ def test_a_log_that_is_written_anew(home):
     assert home.texts("py") == []
     assert home.texts("nothing") == ["Nothing to do"]
     assert counts(home) == (before + 1, 1)
+
+
+def digests_of(index):
+    """The rows of `digests`, and what they should be."""
+    rows = index.execute("SELECT id, digests FROM segments").fetchall()
+    expected = {(digest, segment) for segment, digests in rows for digest in numbers_of(digests)}
+    return set(index.execute("SELECT digest, segment FROM digests")), expected
+
+
+def test_the_segments_of_a_text_are_known(home):
+    """Also after logs were written anew, or grew: no digest is left behind, none is missing."""
+    home.find("importer")
+    home.write(2, said("the tail of the log", 9), end="")
+    home.find("importer")
+    home.path(1).unlink()
+    home.write(1, said("make the importer resume"), answered("Nothing to do", 1), ago=7)
+    home.find("importer")
+    index = sqlite3.connect(home.index)
+    stored, expected = digests_of(index)
+    index.close()
+    assert stored == expected
+    assert len(stored) == 4
 
 
 def test_many_dead_words_are_removed(home):
@@ -215,6 +238,35 @@ def test_a_rival_has_read_the_same_log(home):
     assert len(home.texts("importer")) == 3
 
 
+def test_an_unchanged_ledger_is_not_compared_again(home):
+    """One that was written to a moment ago is, and so is every change."""
+    home.find("importer")
+    index, _ = open_index(index_path(home.place.ledger))
+
+    def is_compared():
+        with patch.object(updating, "read_only", wraps=updating.read_only) as compared:
+            updating.update(index, home.place.ledger)
+        return compared.called
+
+    assert [is_compared(), is_compared()] == [True, True]
+    Home.age(home.place.ledger, 60)
+    rival, _ = open_index(index_path(home.place.ledger))
+    rival.execute("BEGIN IMMEDIATE")
+    started = time.perf_counter()
+    assert [is_compared(), is_compared()] == [True, True]  # while another process writes, nothing is stored
+    assert time.perf_counter() - started < 4
+    rival.close()
+    assert [is_compared(), is_compared()] == [True, False]
+    ledger = sqlite3.connect(home.place.ledger, isolation_level=None)
+    ledger.execute("DELETE FROM files WHERE path LIKE ?", (f"%{session_id(2)}%",))
+    assert is_compared()  # before a checkpoint: the change is not in the file yet
+    ledger.close()
+    Home.age(home.place.ledger, 60)
+    assert is_compared()
+    assert index.execute("SELECT count(*) FROM logs").fetchone() == (1,)
+    index.close()
+
+
 def test_files_and_their_changes_are_items(home):
     """Paths are searched alone; otherwise a call is found once."""
     home.write(1, called("c1", "Edit", {"file_path": "/src/api/window.py", "old_string": "a", "new_string": "b"}, 3),
@@ -247,6 +299,8 @@ def kill_updates(home, count, seed):
             assert found.total == len(found.hits) == sum(sizes.values())
             index = sqlite3.connect(home.index)
             assert index.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            pairs, expected = digests_of(index)
+            assert pairs == expected
             index.close()
             log = chance.choice(list(sizes))
             assert home.texts(f"word{log}x{number}x7") == [f"word{log}x{number}x7 common"]

@@ -8,7 +8,7 @@ from msgspec import Raw
 from sessionlog.sources.fold_items import Item, ItemFold, ItemState, Kind, paths_of
 from sessionlog.sources.protocol import Resume
 from sessionlog.sources.registry import OURS, load_source
-from sessionlog.sources.steps import At, MoreInput, Prompt, Response, Session, Text, ToolCall, ToolResult
+from sessionlog.sources.steps import At, Compaction, MoreInput, Prompt, Response, Session, Text, ToolCall, ToolResult
 from tests.sources.logs import write_log
 
 
@@ -75,6 +75,17 @@ def test_results_and_errors():
 def test_paths(given, paths):
     """Of arguments that are named as paths, and of patches."""
     assert paths_of(given) == paths
+
+
+def test_what_an_agent_adds_is_no_item():
+    """System prompts, instructions, reminders, and the summary of a compaction."""
+    steps = (
+        Prompt(1, "You are", "system"),
+        Prompt(2, "hello"),
+        Prompt(3, "AGENTS.md", "developer"),
+        Compaction(4, "sum"),
+    )
+    assert fold(*steps) == [("PROMPT", "hello")]
 
 
 def test_what_is_inherited_is_a_copy():

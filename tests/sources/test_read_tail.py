@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from sessionlog.ledger.scanning import source_of
 from sessionlog.sources.contents import read_json
+from sessionlog.sources.registry import source_of
 from sessionlog.sources.steps import ToolCall
 from tests.guard.agent_logs import LOGS, ClaudeCode
 
