@@ -14,11 +14,13 @@ from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass, field, replace
+from sessionlog.ledger.cached import ask_at_once
 from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Self, Unpack
 
     from sessionlog.analytics.question import Options, Paths
@@ -207,6 +209,9 @@ class SessionList(Report):
             yield "calls, tokens and cost are those of this time; the start and TOOK are the whole session's"
 
 
+_SUMMARY = tuple(name for name in SessionSummary.__slots__ if name != "models")
+
+
 def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionList:
     """List the sessions recorded in logs; options and errors as for `aggregate_usage`, but for groups and `sort`."""
     question = Question(paths=paths, **options)
@@ -215,21 +220,46 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
     return listed.limited(question.limit)
 
 
+def list_known_sessions(
+    ledger: str,
+    env: Mapping[str, str],
+    use: Callable[[SessionList], None],
+    *,
+    window: str | None,
+    filters: Mapping[str, Sequence[str]],
+    tz: str,
+) -> bool:
+    """Pass the sessions that a ledger has to `use`, without totals, before any look at the logs.
+
+    Return whether they are all there is: False if logs have changed since, or the ledger cannot be used.
+    """
+    selection = Selection.of(window, until=None, filters=filters, tz=tz, now=None)
+    return ask_at_once(ledger, env, lambda book: _listed(book, selection), use)
+
+
 def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
     """Query a book for the sessions of a selection."""
+    listed, (tables, where, parameters) = _listed(book, selection), _conditions(selection)
+    return replace(
+        listed,
+        totals=add_up(listed.rows),
+        provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
+        archived_sessions=sum(session.archived for session in listed.rows),
+    )
+
+
+def _listed(book: ReadBook, selection: Selection) -> SessionList:
+    """Query a book for the sessions of a selection, without sums over them."""
     selection.prepare(book)
+    rows = _summaries(book, *_conditions(selection))
+    return SessionList(window=selection.window, rows=tuple(rows), **findings_of(book))
+
+
+def _conditions(selection: Selection) -> tuple[str, str, dict[str, Any]]:
+    """Return the tables of a selection's queries, their condition, and its parameters."""
     where, parameters = selection.where(listed_only=True, timed=False)
     parts, bounds = selection.parts()
-    tables, parameters = OF_PARTS.format(parts), parameters | bounds
-    rows = _summaries(book, tables, where, parameters)
-    return SessionList(
-        window=selection.window,
-        rows=tuple(rows),
-        totals=add_up(rows),
-        provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
-        archived_sessions=sum(session.archived for session in rows),
-        **findings_of(book),
-    )
+    return OF_PARTS.format(parts), where, parameters | bounds
 
 
 def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
@@ -246,8 +276,7 @@ def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, An
 
 
 def _summary(row: tuple[Any, ...], models: tuple[str, ...], same: dict[Any, Any]) -> SessionSummary:
-    names = (name for name in SessionSummary.__slots__ if name != "models")
-    values = dict(zip(names, row[:-1], strict=True))
+    values = dict(zip(_SUMMARY, row, strict=False))  # the last is the row's id
     for name in _SAME:
         values[name] = same.setdefault(values[name], values[name])
     values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}

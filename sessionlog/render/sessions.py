@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import chain, groupby, pairwise, takewhile
 
 from sessionlog.analytics import columns as data
@@ -53,9 +53,9 @@ def session_lines(
     found: SessionList, view: View, *, tree: bool = False
 ) -> Iterator[tuple[Line, SessionSummary | None]]:
     """Yield the lines of `render_sessions`, each with the session that it shows; None for headings and notes."""
-    tz, now = view.tz, view.now
+    tz, now = resolve_zone(view.tz), view.now  # to find the machine's zone for each row would take longer than the rest
     if not found.rows:
-        yield Line(f"No sessions · {describe_window(found.window, tz, now=now)}"), None
+        yield Line(f"No sessions · {describe_window(found.window, view.tz, now=now)}"), None
         for line in closing_notes(found):
             yield line, None
         return
@@ -65,7 +65,7 @@ def session_lines(
     generations = min(GENERATIONS, max(2, view.width // 14))
     columns = table_columns(found)
     rows = [
-        _row(columns, branch, view, ids, generations)
+        _row(columns, branch, view, tz, ids, generations)
         for day in branches for branch in day if branch.session is not None
     ]  # fmt: skip
     table = fit_table([_heading_of(column, tree=tree) for column in columns], rows, width=view.width, wide=view.wide)
@@ -92,14 +92,14 @@ def _known(found: SessionList) -> dict[Key, SessionSummary]:
     return {key_of(session): session for session in (*found.left_out, *reversed(found.rows))}
 
 
-def _parent_line(key: Key, known: Mapping[Key, SessionSummary], tz: str, now: datetime) -> Line:
+def _parent_line(key: Key, known: Mapping[Key, SessionSummary], tz: tzinfo, now: datetime) -> Line:
     """Return the line of a parent that is not listed on this day: its id, and its time and prompt if known."""
     session = known.get(key)
     words = [one_line(key[1], 60)]
     if session is None:
         words.append("not in this list")
     else:
-        words += [] if session.start_ns is None else [stamp(session.start_ns, resolve_zone(tz), now=now)]
+        words += [] if session.start_ns is None else [stamp(session.start_ns, tz, now=now)]
         words += [f"“{one_line(session.prompt, 40)}”"] if session.prompt else []
     return Line(" · ".join(words), "secondary")
 
@@ -132,12 +132,12 @@ def _heading_of(column: data.Column, *, tree: bool) -> Column:
 
 
 def _row(
-    columns: Sequence[data.Column], branch: Branch, view: View, ids: Mapping[str, str], generations: int
+    columns: Sequence[data.Column], branch: Branch, view: View, tz: tzinfo, ids: Mapping[str, str], generations: int
 ) -> list[Cell]:
     session = branch.session
     assert session is not None
     mark, style = MARKS.get(session.status, _FAILED)
-    start = clock(session.start_ns, resolve_zone(view.tz)) if session.start_ns is not None else UNKNOWN
+    start = clock(session.start_ns, tz) if session.start_ns is not None else UNKNOWN
     prompt = one_line(session.prompt, 200 if view.wide else 80)
     own = {
         "start": Cell(text=_branch(branch, generations) + start, style="secondary"),
@@ -165,19 +165,19 @@ def _partial_mark(sessions: Sequence[SessionSummary]) -> str:
     return "+" if is_known and any(session.cost_is_partial for session in sessions) else ""
 
 
-def _day(session: SessionSummary, tz: str) -> str:
-    return "" if session.start_ns is None else day_key(session.start_ns, resolve_zone(tz))
+def _day(session: SessionSummary, tz: tzinfo) -> str:
+    return "" if session.start_ns is None else day_key(session.start_ns, tz)
 
 
-def _rest_of_day(found: SessionList, day: str, tz: str) -> Iterator[SessionSummary]:
+def _rest_of_day(found: SessionList, day: str, tz: tzinfo) -> Iterator[SessionSummary]:
     """Yield the sessions of the last listed day that a limit left out: it cuts the list at its old end."""
     return takewhile(lambda session: _day(session, tz) == day, found.left_out)
 
 
-def _day_line(sessions: Sequence[SessionSummary], shown: int, tz: str, now: datetime, width: int) -> Line:
+def _day_line(sessions: Sequence[SessionSummary], shown: int, tz: tzinfo, now: datetime, width: int) -> Line:
     """Return the heading of a day with the sum of all its sessions, including those that a limit left out."""
     start = sessions[0].start_ns
-    title = "NO TIME" if start is None else day_title(start, resolve_zone(tz), now=now)
+    title = "NO TIME" if start is None else day_title(start, tz, now=now)
     costs = [session.cost_nano for session in sessions if session.cost_nano is not None]
     estimated = any(session.estimated_nano for session in sessions)
     count = counted(len(sessions), "session") + (f", {shown} shown" if shown < len(sessions) else "")
