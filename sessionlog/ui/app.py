@@ -74,6 +74,8 @@ class SessionlogApp(App[None]):
         self._views: dict[str, AppView] = {
             str(view.id): view for view in (self.sessions, UsageView(), LiveView(), BudgetsView(), self.replay)
         }
+        self._title, self._status, self._keys = (Static(id=name) for name in ("title", "status", "keys"))
+        self._switcher = ContentSwitcher(self.sessions, initial="sessions")
         self._field: Input | None = None
         self._asked: dict[str, int] = {}
         self._loaded: set[str] = set()
@@ -81,11 +83,7 @@ class SessionlogApp(App[None]):
 
     def compose(self) -> ComposeResult:
         """Yield the widgets from top to bottom."""
-        yield Static(id="title")
-        with ContentSwitcher(initial="sessions"):
-            yield self.sessions
-        yield Static(id="status")
-        yield Static(id="keys")
+        yield from (self._title, self._switcher, self._status, self._keys)
 
     def on_mount(self) -> None:
         """Show the sessions."""
@@ -94,7 +92,7 @@ class SessionlogApp(App[None]):
     @property
     def shown(self) -> AppView:
         """The view on the screen."""
-        return self._views[self.query_one(ContentSwitcher).current or "sessions"]
+        return self._views[self._switcher.current or "sessions"]
 
     def ask(
         self,
@@ -147,9 +145,8 @@ class SessionlogApp(App[None]):
     def status(self, text: str, view: AppView, *, failed: bool = False) -> None:
         """Show a sentence about a view, if that is on the screen."""
         if view is self.shown:
-            line = self.query_one("#status", Static)
-            line.set_class(failed, "failed")
-            line.update(Content(one_line(text, _STATUS)))
+            self._status.set_class(failed, "failed")
+            self._status.update(Content(one_line(text, _STATUS)))
 
     def copy(self, text: str, words: str) -> None:
         """Copy a text to the terminal's clipboard, and show it."""
@@ -173,7 +170,7 @@ class SessionlogApp(App[None]):
 
             words = "words of the prompt, project, model or id; enter or esc ends"
             self._field = Input(placeholder=words, id="search")
-            self.mount(self._field, after="#title")
+            self.mount(self._field, after=self._title)
         self._field.display = True
         self._field.focus()
 
@@ -226,19 +223,19 @@ class SessionlogApp(App[None]):
 
     def _open(self, name: str) -> None:
         self.shown.leave()
-        view, switcher = self._views[name], self.query_one(ContentSwitcher)
+        view = self._views[name]
         if not view.is_attached:
-            switcher.mount(view)
-        switcher.current = name
+            self._switcher.mount(view)
+        self._switcher.current = name
         if self._field is not None:
             self._field.display = name == "sessions" and bool(self._field.value)
         tabs: list[Any] = [("sessionlog  ", "bold")]
         for number, tab in enumerate(_TABS, 1):
             tabs += [(f" {number} {self._views[tab].title} ", "reverse" if tab == name else ""), " "]
         tabs += [(f" {view.title} ", "reverse")] if name not in _TABS else []
-        self.query_one("#title", Static).update(Content.assemble(*tabs))
+        self._title.update(Content.assemble(*tabs))
         self._show_keys()
-        view.focus()
+        self.set_focus(view)  # not `view.focus()`: keys that came with this one would go to the view before
         if name != "replay":
             if name in self._loaded and name != "live":
                 view.lay_out()
@@ -259,7 +256,7 @@ class SessionlogApp(App[None]):
         self.screen.refresh(layout=True)
 
     def _show_keys(self) -> None:
-        self.query_one("#keys", Static).update(_keys(self.shown.keys, self.size.width))
+        self._keys.update(_keys(self.shown.keys, self.size.width))
 
 
 _EVERYWHERE = (("1-4 tab", "view"), ("esc", "back"), ("?", "keys"), ("q", "quit"))

@@ -260,7 +260,11 @@ class SessionsView(SessionKeys):
         rows = [one for one in found.rows if all(word in _haystack(one) for word in words)] if words else found.rows
         self._limit, self._matches = max(self._limit, 2 * self.size.height), len(rows)
         listed = replace(replace(found, rows=tuple(rows)).limited(self._limit), hidden_rows=0)
-        laid_out = list(session_lines(listed, self.table_view()))
+        view = self.table_view()
+        laid_out = [
+            (line, session) for whole, session in session_lines(listed, view)
+            for line in ((whole,) if session is not None else whole.wrapped(view.width) or (whole,))
+        ]  # fmt: skip
         self._shown = [session for _, session in laid_out if session is not None]
         places = [number for number, (_, session) in enumerate(laid_out) if session is not None]
         same = [n for n, one in enumerate(self._shown) if before and _key(one) == _key(before)]

@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("textual", reason="the terminal application needs sessionlog[tui]")
 
+from textual.events import Key
+
 from sessionlog.cli.reporting import report_context
 from sessionlog.cli.ui import LedgerQueries
 from sessionlog.ui import views
@@ -124,6 +126,18 @@ def test_usage_is_narrowed_and_widened(app):
         await pilot.press("end", "enter")
         await until(pilot, lambda: "by project · model " in screen(app))
         await pilot.press("backspace")
+        await until(pilot, lambda: "by model · all time" in screen(app))
+
+    drive(app, steps)
+
+
+def test_keys_that_come_at_once_belong_to_the_view_that_they_open(app):
+    """A slow connection brings several keys in one piece: the second is not for the view before."""
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        for key in ("2", "right", "right", "right", "right", "m"):
+            app.post_message(Key(key, key if len(key) == 1 else None))
         await until(pilot, lambda: "by model · all time" in screen(app))
 
     drive(app, steps)
