@@ -224,9 +224,8 @@ def find_misses(
             continue  # it failed, or the provider did not count it
         if last is not None and is_cached:
             # a provider that reports no writes caches each prompt by itself
-            before, left_by = last
-            before, left = last[0].provider, last[1]
-            cached = left.cache_read + left.cache_write if before in names_writes else left.prompt
+            before, left = last
+            cached = left.cache_read + left.cache_write if before.provider in names_writes else left.prompt
             expected = min(cached, usage.prompt)
             missed = expected - usage.cache_read
             if missed >= max(_MIN_MISSED, _MIN_SHARE * expected) and not one.is_inherited:
