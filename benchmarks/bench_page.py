@@ -2,7 +2,7 @@
 
 python benchmarks/bench_page.py [--megabytes 10 100] [--rounds 1]
 
-Goal: the page of a session of 10 MB is at most 6 MB.
+Goal: the page of a session of 10 MB is at most 6 MB, that of 100 MB at most 10 MB: it ends in an outline.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import os
 import random
 import sys
 import tempfile
+from multiprocessing import get_context
 from pathlib import Path
 
 if not __package__:  # run as a script
@@ -67,7 +68,11 @@ def main():
         for make in (claude, codex, native):
             for megabytes in options.megabytes:
                 log, page = Path(folder, f"{make.__name__}-{megabytes:g}.jsonl"), Path(folder, "page.html")
-                make(log, megabytes)
+                writer = get_context("spawn").Process(
+                    target=make, args=(log, megabytes)
+                )  # its memory would count below
+                writer.start()
+                writer.join()
                 command = [*SESSIONLOG, "replay", str(log), "--html", str(page), "--force"]
                 [runs] = measure({"page": command}, rounds=options.rounds, folder=folder).values()
                 size, of_page = log.stat().st_size / 1e6, page.stat().st_size / 1e6

@@ -25,9 +25,10 @@ from sessionlog.analytics.usage_columns import COST_COLUMNS, Costs
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
-from sessionlog.context.findings import Finding, SessionFindings, find_in_session
+from sessionlog.context.findings import Copied, Finding, SessionFindings, find_in_session
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
@@ -54,6 +55,15 @@ _SESSIONS = """
 SELECT s.source, s.session, s.path, SUM(r.cost_nano), SUM(r.estimate_nano), SUM(r.input + r.cache_read + r.cache_write)
 FROM {tables} WHERE {where} GROUP BY s.id, s.source, s.session, s.path
 """
+
+_COPIED = """
+SELECT s.source, s.session, s.path, r.time_ns, r.input, r.output, r.cache_read, r.cache_write
+FROM responses r JOIN sessions s ON s.id = r.session_id
+WHERE NOT r.chosen AND NOT EXISTS (
+    SELECT 1 FROM responses o WHERE o.family = r.family AND o.session_id = r.session_id AND o.chosen
+)
+"""
+"""Responses that are copies of another session's."""
 
 ADVICE: Mapping[str, tuple[str, str]] = {
     "repeated_result": (
@@ -257,7 +267,7 @@ def report_advice(paths: Paths = None, *, sessions: int = SESSIONS_READ, **optio
     question = Question(paths=paths, **options)
     if question.by is not None:
         raise InvalidQuery("findings have no other groups than kind and subject")
-    selection = question.selection(Selection)
+    selection, sessions = question.selection(Selection), max(0, sessions)
     AdviceReport().sorted_by(question.sort)  # report a wrong column before reading
     chosen, report = answer(question, lambda book: _choose(book, selection, sessions))
     env = os.environ if question.env is None else question.env
@@ -271,7 +281,7 @@ def report_advice(paths: Paths = None, *, sessions: int = SESSIONS_READ, **optio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    """A session to be read: where it is, and its cost in the window and in the time before."""
+    """A session to be read: where it is, its cost in the window and in the time before, and what it copied."""
 
     source: str
     session: str
@@ -280,6 +290,7 @@ class _Session:
     nano: int = 0
     tokens: int = 0
     before_nano: int = 0
+    copied: frozenset[Copied] = frozenset()
 
 
 def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Session], AdviceReport]:
@@ -293,12 +304,24 @@ def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Sess
             one = found.get(key) or _Session(source=source, session=session, path=path)
             found[key] = replace(one, before_nano=nano) if is_before else replace(one, nano=nano, tokens=tokens or 0)
     ordered = sorted(found.values(), key=lambda one: (-one.nano - one.before_nano, -one.tokens, one.path, one.session))
-    chosen, left_out = ordered[: max(0, most)], ordered[max(0, most) :]
+    left_out, copied = ordered[most:], _copied(book)
+    chosen = [
+        replace(one, copied=copied.get((one.source, one.session, one.path), one.copied)) for one in ordered[:most]
+    ]
     report = AdviceReport(
         window=selection.window, sessions_left_out=len(left_out), left_out_nano=sum(one.nano for one in left_out),
         **findings_of(book),
     )  # fmt: skip
     return chosen, report
+
+
+def _copied(book: ReadBook) -> Mapping[tuple[str, str, str], frozenset[Copied]]:
+    """Return (source, session, path) → the responses that another session paid for."""
+    found: dict[tuple[str, str, str], set[Copied]] = defaultdict(set)
+    for source, session, path, time_ns, given, output, cache_read, cache_write in book.query(_COPIED, {}):
+        usage = TokenUsage(input=given, output=output, cache_read=cache_read, cache_write=cache_write)
+        found[source, session, path].add((time_ns, usage))
+    return {key: frozenset(copies) for key, copies in found.items()}
 
 
 def _sessions(book: ReadBook, selection: Selection) -> Sequence[tuple[Any, ...]]:
@@ -364,7 +387,7 @@ def read_findings(task: _Session, *, prices: PriceBook, env: Env) -> tuple[Sessi
 
 
 def _find(log: Log, task: _Session, prices: PriceBook) -> SessionFindings:
-    return find_in_session(Damage().events(read_session(log, task.session)), task.source, prices.price)
+    return find_in_session(Damage().events(read_session(log, task.session)), task.source, prices.price, task.copied)
 
 
 def _rows(read: Mapping[_Session, SessionFindings], selection: Selection) -> tuple[AdviceRow, ...]:

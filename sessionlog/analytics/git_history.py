@@ -56,6 +56,7 @@ class Commit:
             tag that is not merged; `lost`: on none.
         added: Lines added; binary files have none.
         removed: Lines removed.
+        is_copy: It only has the change of other commits here: it squashes their branch, or was made again from one.
     """
 
     sha: str
@@ -64,6 +65,7 @@ class Commit:
     fate: str
     added: int
     removed: int
+    is_copy: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +148,16 @@ class _Reader:
                 others.append(group[0].author_s)
         landed = self.landed(own)
         chosen = [(group, self.choose(group, landed)) for group in own]
+        copies = {
+            sha for group in own for version in group
+            if (sha := landed.get(version.sha)) and sha not in {one.sha for one in group}
+        }  # fmt: skip
         lines = self.line_counts([version.sha for _, version in chosen])
         commits = (
             Commit(
                 sha=version.sha, time_s=version.author_s, branch=self.branch(group), fate=self.fate(group, landed),
                 added=lines.get(version.sha, (0, 0))[0], removed=lines.get(version.sha, (0, 0))[1],
+                is_copy=version.sha in copies,
             )
             for group, version in chosen
         )  # fmt: skip

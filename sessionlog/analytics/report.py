@@ -74,6 +74,11 @@ class Report:
         return not self.rows and not self.hidden_rows
 
     @property
+    def why_empty(self) -> str:
+        """Why there is no row although there are sessions, and what to do; empty where that is not known."""
+        return ""
+
+    @property
     def summary(self) -> str:
         """The text after a table's title."""
         return counted(len(self.rows) + self.hidden_rows, self.thing)

@@ -14,10 +14,12 @@ from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass, field, replace
+from sessionlog.ledger.cached import ask_at_once
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Self, Unpack
 
     from sessionlog.analytics.question import Options, Paths
@@ -184,6 +186,9 @@ class SessionList(Report):
             yield "calls, tokens and cost are those of this time; the start and TOOK are the whole session's"
 
 
+_SUMMARY = tuple(name for name in (*SessionSummary.__slots__, *SummedRows.__slots__) if name != "models")
+
+
 def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionList:
     """List the sessions recorded in logs; options and errors as for `aggregate_usage`, but for groups and `sort`."""
     question = Question(paths=paths, **options)
@@ -192,19 +197,39 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
     return listed.limited(question.limit)
 
 
+def list_known_sessions(
+    ledger: str,
+    env: Mapping[str, str],
+    use: Callable[[SessionList], None],
+    *,
+    window: str | None,
+    filters: Mapping[str, Sequence[str]],
+    tz: str,
+) -> bool:
+    """Pass the sessions that a ledger has to `use`, without totals, before any look at the logs.
+
+    Return whether they are all there is: False if logs have changed since, or the ledger cannot be used.
+    """
+    selection = Selection.of(window, until=None, filters=filters, tz=tz, now=None)
+    return ask_at_once(ledger, env, lambda book: _listed(book, selection), use)
+
+
 def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
     """Query a book for the sessions of a selection."""
-    selection.prepare(book)
-    tables, where, parameters = selection.sums(listed_only=True)
-    rows = _summaries(book, tables, where, parameters)
-    return SessionList(
-        window=selection.window,
-        rows=tuple(rows),
-        totals=add_up(rows),
+    listed, (tables, where, parameters) = _listed(book, selection), selection.sums(listed_only=True)
+    return replace(
+        listed,
+        totals=add_up(listed.rows),
         provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
-        archived_sessions=sum(session.archived for session in rows),
-        **findings_of(book),
+        archived_sessions=sum(session.archived for session in listed.rows),
     )
+
+
+def _listed(book: ReadBook, selection: Selection) -> SessionList:
+    """Query a book for the sessions of a selection, without sums over them."""
+    selection.prepare(book)
+    rows = _summaries(book, *selection.sums(listed_only=True))
+    return SessionList(window=selection.window, rows=tuple(rows), **findings_of(book))
 
 
 def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
@@ -221,8 +246,7 @@ def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, An
 
 
 def _summary(row: tuple[Any, ...], models: tuple[str, ...], same: dict[Any, Any]) -> SessionSummary:
-    names = (name for name in (*SessionSummary.__slots__, *SummedRows.__slots__) if name != "models")
-    values = dict(zip(names, row[:-1], strict=True))
+    values = dict(zip(_SUMMARY, row, strict=False))  # the last is the row's id
     for name in _SAME:
         values[name] = same.setdefault(values[name], values[name])
     values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}

@@ -126,8 +126,22 @@ class YieldReport(Report):
 
     @property
     def summary(self) -> str:
-        """The number of commits, and of those that are merged."""
-        return f"{counted(self.totals.commits, 'commit')}, {self.totals.merged_commits:,} merged"
+        """The number of commits, and what became of them: narrow tables have no room for all of it."""
+        counts = ((fate, getattr(self.totals, f"{fate}_commits")) for fate in _FATES)
+        fates = [f"{count:,} {fate}" for fate, count in counts if count or fate == "merged"]
+        return counted(self.totals.commits, "commit") + (f": {', '.join(fates)}" if self.totals.commits else "")
+
+    @property
+    def why_empty(self) -> str:
+        """That no session was in a repository of this machine."""
+        if self.left_out is None:
+            return ""
+        projects = self.left_out[1]
+        have = "has none, or its folder is" if projects == 1 else "have none, or their folders are"
+        return (
+            f"no session{' of this time' if self.window else ''} ran in a git repository of this machine: "
+            f"{counted(projects, 'project')} {have} gone; `sessionlog usage --by project` shows what ran where"
+        )
 
     @property
     def extra(self) -> Mapping[str, Any]:
@@ -281,7 +295,7 @@ def _commits(
     found: dict[int, list[Commit]] = defaultdict(list)
     ambiguous = 0
     for commit in history.commits:
-        near = _near(works, commit.time_s)
+        near = [] if commit.is_copy else _near(works, commit.time_s)
         if near:
             _, work = min(near, key=lambda pair: (pair[1].branch != commit.branch, pair[0]))
             found[id(work)].append(commit)

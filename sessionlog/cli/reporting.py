@@ -353,7 +353,7 @@ def show_report(
         _note_gaps(report, in_table=arguments.form == "table")
     if report.is_empty:
         narrowed = report.window is not None or bool(arguments.filters)
-        note(nothing_found(context, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
+        note(report.why_empty or nothing_found(context, narrowed=narrowed, unrecognised=report.unrecognised, what=what))
         for sentence in _nearest_values(arguments, context) if context.engine is None else ():
             note(sentence)
     if arguments.strict and report.problem_count:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sessionlog import files
-from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.sessions import list_known_sessions, list_sessions
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import fail
@@ -68,6 +68,15 @@ class LedgerQueries:
             window=window, filters=filters, tz=context.zone, prices=self._own, env=context.env, ledger=context.ledger,
             jobs=1, progress=progress,
         )  # fmt: skip
+
+    def known_sessions(
+        self, filters: Mapping[str, Sequence[str]], window: str | None, use: Callable[[SessionList], None]
+    ) -> bool:
+        """List the sessions of the ledger as it is, before any log is looked at."""
+        context = self._context
+        return context.ledger is not None and list_known_sessions(
+            context.ledger, context.env, use, window=window, filters=filters, tz=context.zone
+        )
 
     def usage(
         self, by: str, filters: Mapping[str, Sequence[str]], window: str | None, progress: Progress

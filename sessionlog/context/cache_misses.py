@@ -157,7 +157,8 @@ _UNKNOWN = _Block(b"", "message")
 class AnsweredRequest:
     """A request: its prompt, its model and times, and how it differs from the counted request before it.
 
-    The messages are empty where the log does not hold them, and dropped after the comparison.
+    The messages are empty where the log does not hold them, and dropped after the comparison. An inherited request was
+    copied from the session that this one was forked from, and that one paid for it.
     """
 
     is_known: bool
@@ -170,6 +171,7 @@ class AnsweredRequest:
     answered_ns: int | None = None
     has_long_lifetime: bool = False
     is_counted: bool = False
+    is_inherited: bool = False
     reason: Reason = "provider"
     detail: str = ""
 
@@ -204,23 +206,24 @@ def find_misses(
 ) -> Iterator[CacheMiss]:
     """Yield the cache misses of a session's answered requests, each with its usage."""
     is_cached = any(usage.cache_read for usage in usages)
-    names_writes = any(usage.cache_write for usage in usages)
-    last: TokenUsage | None = None
+    names_writes = {one.provider for one, usage in zip(answered, usages, strict=True) if usage.cache_write}
+    last: tuple[AnsweredRequest, TokenUsage] | None = None
     for number, (one, usage) in enumerate(zip(answered, usages, strict=True), start=1):
         if not one.is_counted:
             continue  # it failed, or the provider did not count it
         if last is not None and is_cached:
             # a provider that reports no writes caches each prompt by itself
-            left = last.cache_read + last.cache_write if names_writes else last.prompt
-            expected = min(left, usage.prompt)
+            before, left = last
+            cached = left.cache_read + left.cache_write if before.provider in names_writes else left.prompt
+            expected = min(cached, usage.prompt)
             missed = expected - usage.cache_read
-            if missed >= max(_MIN_MISSED, _MIN_SHARE * expected):
+            if missed >= max(_MIN_MISSED, _MIN_SHARE * expected) and not one.is_inherited:
                 cost = None if price is None else _cost(price, one, usage, missed)
                 yield CacheMiss(
                     request=number, time_ns=one.answered_ns, reason=one.reason, detail=one.detail,
                     expected_tokens=expected, cached_tokens=usage.cache_read, cost_nano=cost,
                 )  # fmt: skip
-        last = usage
+        last = one, usage
 
 
 def _reason(old: AnsweredRequest, new: AnsweredRequest, *, is_compacted: bool) -> tuple[Reason, str]:
@@ -345,6 +348,7 @@ class CacheFold:
         request.model = next(filter(None, map(text, named)), "")
         request.provider, request.answered_ns = self.usages.provider_of(data), time_ns
         request.has_long_lifetime = bool(usage.cache_write_1h)
+        request.is_inherited = data.get("inherited") is True
         request.is_counted = bool(usage.prompt) and data.get("quality") != "estimated"
         self.answered.append(request)
         self.usages.add(data)

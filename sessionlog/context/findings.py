@@ -6,12 +6,13 @@ has no cache). What was read from no cache though it should have been is a cache
 sizes of results and tool definitions are estimates, and so are their prices; a request's own tokens and recorded cost
 are the log's. Findings of one request may overlap: a failed request may also carry a large result.
 
-Only the main conversation is searched; calls of sub-agents count as use of a tool.
+Only the main conversation is searched; calls of sub-agents count as use of a tool. What a fork copied from another
+session was paid for there: these requests are in no finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +21,7 @@ from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.sources.contents import text_of
@@ -105,9 +107,23 @@ class _Run(NamedTuple):
     requests: tuple[int, ...] = ()
 
 
-def find_in_session(events: Iterable[Event], source: str, price: Price) -> SessionFindings:
-    """Return the findings of a session's events; `source` is the id of its agent."""
-    fold = _FindingsFold(own=source in OWN)
+Copied = tuple[int | None, TokenUsage]
+"""The time and usage of a response that another session paid for."""
+
+
+def find_in_session(
+    events: Iterable[Event], source: str, price: Price, copied: Collection[Copied] = ()
+) -> SessionFindings:
+    """Return the findings of a session's events.
+
+    Args:
+        events: All of them.
+        source: The id of its agent.
+        price: Prices tokens.
+        copied: Responses that another session paid for, where the log itself does not say so: resumed sessions of
+            Claude Code up to 2.0.14.
+    """
+    fold = _FindingsFold(own=source in OWN, copied=copied)
     for event in events:
         fold.apply(event)
     return fold.findings(price)
@@ -116,8 +132,8 @@ def find_in_session(events: Iterable[Event], source: str, price: Price) -> Sessi
 class _FindingsFold:
     """Collects the facts of a session that findings are made of."""
 
-    def __init__(self, *, own: bool) -> None:
-        self._own = own
+    def __init__(self, *, own: bool, copied: Collection[Copied]) -> None:
+        self._own, self._copied = own, copied
         self._cache = CacheFold(own=own)
         self._costs: list[tuple[bool, int | None]] = []  # of each answered request: it failed, its recorded cost
         self._results: list[_Result] = []
@@ -150,6 +166,8 @@ class _FindingsFold:
             self._request(data)
         elif event.type == "llm.response" and len(self._cache.answered) > answered:
             self._costs.append((bool(data.get("error")), read_usd(data.get("cost_usd"))[0]))
+            if self._copied and (event.time_ns, _disjoint(data)) in self._copied:
+                self._cache.answered[-1].is_inherited = True
         elif event.type == "tool.call":
             self._result(data)
         elif (event.type == "compaction.end" and has_compacted(data)) or event.type == "history.clear":
@@ -250,7 +268,7 @@ class _Bill:
         self._answered, self._usages, self._costs, self._price = answered, usages, costs, price
         self._is_cached = any(usage.cache_read for usage in usages)
         carried = [self._carried(at) for at in range(len(answered))]
-        self._counted = list(accumulate((one.is_counted for one in answered), initial=0))
+        self._paid = list(accumulate((one.is_counted and not one.is_inherited for one in answered), initial=0))
         self._rates = list(accumulate((rate or 0 for rate in carried), initial=0))
         self._unpriced = list(accumulate((rate is None for rate in carried), initial=0))
 
@@ -260,7 +278,7 @@ class _Bill:
 
     def _carried(self, at: int) -> int | None:
         """The price of `_UNIT` tokens that the request before sent as well."""
-        if not self._answered[at].is_counted:
+        if not self._answered[at].is_counted or self._answered[at].is_inherited:
             return 0
         return self._of(at, TokenUsage(cache_read=_UNIT) if self._is_cached else TokenUsage(input=_UNIT))
 
@@ -272,16 +290,20 @@ class _Bill:
         return self._of(at, TokenUsage(cache_write=_UNIT, cache_write_1h=_UNIT if usage.cache_write_1h else 0))
 
     def of_context(self, one: _Result) -> Iterator[Finding]:
-        """Yield the finding of something in the context, unless no counted request sent it."""
-        end = len(self._answered) if one.end is None else one.end
-        first = next((at for at in range(one.first, end) if self._answered[at].is_counted), end)
-        if first >= end:
+        """Yield the finding of something in the context, unless no request that this session paid for sent it."""
+        answered, end = self._answered, len(self._answered) if one.end is None else one.end
+        first = next((at for at in range(one.first, end) if answered[at].is_counted), end)
+        paid = next((at for at in range(first, end) if self._paid[at + 1] > self._paid[at]), end)
+        if paid >= end:
             return
-        new, carried = self._new(first), self._rates[end] - self._rates[first + 1]
+        new, carried = (
+            0 if answered[first].is_inherited else self._new(first),
+            self._rates[end] - self._rates[first + 1],
+        )
         is_unpriced = new is None or self._unpriced[end] > self._unpriced[first + 1]
         yield Finding(
-            kind=one.kind, subject=one.subject, request=first + 1, time_ns=self._answered[first].answered_ns,
-            tokens=one.tokens * (self._counted[end] - self._counted[first]),
+            kind=one.kind, subject=one.subject, request=paid + 1, time_ns=answered[paid].answered_ns,
+            tokens=one.tokens * (self._paid[end] - self._paid[first]),
             estimated_nano=None if is_unpriced else one.tokens * ((new or 0) + carried) // _UNIT,
         )  # fmt: skip
 
@@ -289,7 +311,7 @@ class _Bill:
         self, kind: Kind, subject: str, requests: Iterable[int], but: Iterable[int] = ()
     ) -> Iterator[Finding]:
         """Yield the finding of whole requests, each once, unless they used no tokens."""
-        numbers = sorted(set(requests).difference(but) - {-1})
+        numbers = [at for at in sorted(set(requests).difference(but) - {-1}) if not self._answered[at].is_inherited]
         tokens = sum(self._usages[at].total for at in numbers)
         if not tokens:
             return
@@ -300,6 +322,14 @@ class _Bill:
             kind=kind, subject=subject, request=numbers[0] + 1, time_ns=self._answered[numbers[0]].answered_ns,
             tokens=tokens, known_nano=sum(known) if known else None, estimated_nano=sum(priced) if priced else None,
         )  # fmt: skip
+
+
+def _disjoint(data: Mapping[str, Json]) -> TokenUsage:
+    """Return a response's usage in the classes that the ledger can compare."""
+    usage = read_usage(data.get("usage"))[0]
+    return TokenUsage(
+        input=usage.input, output=usage.output, cache_read=usage.cache_read, cache_write=usage.cache_write
+    )
 
 
 def _of_miss(miss: CacheMiss, answered: Sequence[AnsweredRequest]) -> Finding:

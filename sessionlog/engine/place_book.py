@@ -106,7 +106,8 @@ FROM winners GROUP BY session_key, {{names}}, {{time}}
 """Sums of records as `ledger.quarter_hours` has them."""
 _RESPONSES = f"""
 CREATE TEMP VIEW responses AS SELECT {_FILE} AS file_id, key AS n, session_key AS session_id, {{label}} AS label_id,
-    1 AS counts, time_ns, requests, failed::INTEGER AS failed, input_tokens AS input, output_tokens AS output,
+    1 AS counts, 1 AS chosen, key AS family, time_ns, requests, failed::INTEGER AS failed, input_tokens AS input,
+    output_tokens AS output,
     cache_read_tokens AS cache_read, cache_write_tokens AS cache_write, reasoning_tokens AS reasoning,
     recorded_nano_usd AS cost_nano, estimated_nano_usd AS estimate_nano, saved_nano_usd AS saved_nano,
     priced::INTEGER AS priced, latency_ms, {_bucket("latency_ms", _TIMED)} AS latency_bucket, active_ms

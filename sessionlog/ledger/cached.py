@@ -7,7 +7,7 @@ sources are imported. All other cases are left to `ask`.
 
 from __future__ import annotations
 
-from sessionlog.ledger.freshness import open_current
+from sessionlog.ledger.freshness import few_changed_logs, open_as_it_is, open_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,26 @@ def open_up_to_date(path: str, env: Mapping[str, str]) -> sqlite3.Connection | N
     from sessionlog.ledger.ask import read_changed
 
     return read_changed(path, changed)
+
+
+def ask_at_once(
+    path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T], use: Callable[[_T], None]
+) -> bool:
+    """Run a query on a ledger as it is, pass the result to `use`, then return whether the ledger was up to date.
+
+    False also where there is no ledger that can be used. Looking at thousands of logs takes longer than the query.
+    """
+    connection = open_as_it_is(path)
+    if connection is None:
+        return False
+    from sessionlog.ledger.reading import ReadBook
+
+    book = ReadBook(connection)
+    try:
+        use(question(book))
+        return few_changed_logs(connection, env, most=0) == []
+    finally:
+        book.close()
 
 
 def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook], _T]) -> _T | None:

@@ -73,16 +73,20 @@ def open_current(
     connection = open_as_it_is(path)
     if connection is None:
         return None
-    changed = None
+    changed = few_changed_logs(connection, env, most=most)
+    if changed is None:
+        connection.close()
+    return None if changed is None else (connection, changed)
+
+
+def few_changed_logs(connection: sqlite3.Connection, env: Mapping[str, str], *, most: int) -> list[ChangedLog] | None:
+    """Return the few logs that have changed since an open ledger was written; None where `open_current` returns it."""
     try:
         if _is_shipped_list(connection):
-            changed = changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
+            return changed_logs(connection, env, most=most, most_bytes=_FEW_BYTES)
     except (OSError, _error(), ValueError, TypeError):  # a damaged ledger may hold anything
         pass
-    finally:
-        if changed is None:
-            connection.close()
-    return None if changed is None else (connection, changed)
+    return None
 
 
 def open_as_it_is(path: str) -> sqlite3.Connection | None:

@@ -66,7 +66,7 @@ def replace_secret(book: Book, copy: str, secret: bytes) -> bytes:
     return machine_secret(book, copy)
 
 
-def secret_without_ledger(path: str, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> bytes:
+def secret_without_ledger(path: str) -> bytes:
     """Return the secret in a file, which the first call makes, with its folders, for the user alone.
 
     Raises:

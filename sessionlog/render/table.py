@@ -139,9 +139,18 @@ def _shrink(columns: Sequence[Column], widths: dict[int, int], width: int) -> No
 
 
 def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]) -> Line:
+    """Return the line of a row; a text that would be cut goes on over empty texts to its right."""
     line = Line(no_wrap=True)
-    for position, (index, width) in enumerate(widths.items()):
-        cell = row[index]
+    shown = list(widths.items())
+    end = 0
+    for position, (index, own) in enumerate(shown):
+        if position < end:  # a text has gone on over this empty cell
+            continue
+        cell, width, end = row[index], own, position + 1
+        if cell_len(cell.text) > width and not columns[index].right:
+            while end < len(shown) and not row[shown[end][0]].text and not columns[shown[end][0]].right:
+                width += GAP + shown[end][1]
+                end += 1
         text = shorten(cell.text, width)
         padding = " " * (width - cell_len(text))
         if position:
@@ -149,7 +158,7 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
         line.append(padding if columns[index].right else "")
         for piece, style in (text == cell.text and cell.parts) or [(text, cell.style)]:
             line.append(piece, style)
-        if not columns[index].right and position < len(widths) - 1:
+        if not columns[index].right and end < len(widths):
             line.append(padding)
     line.rstrip()
     return line

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import ContentSwitcher, Input, Static
+from textual.widgets import ContentSwitcher, Static
 
 from sessionlog.errors import SessionLogError
 from sessionlog.render.escape import one_line
@@ -20,6 +20,8 @@ from sessionlog.ui.line_view import LineView
 from sessionlog.ui.views import AppView, BudgetsView, LiveView, ReplayView, SessionsView, UsageView
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from sessionlog.ledger.sync import Progress
     from sessionlog.ui.queries import Queries
 
@@ -45,8 +47,7 @@ class SessionlogApp(App[None]):
     #keys { background: $panel; color: $text-muted; }
     #status { color: $text-muted; height: 1; }
     #status.failed { color: $error; }
-    #search { height: 1; border: none; padding: 0; display: none; }
-    #search.open { display: block; }
+    #search { height: 1; border: none; padding: 0; }
     ContentSwitcher { height: 1fr; }
     .line-view--cursor { text-style: reverse; }
     """
@@ -73,18 +74,16 @@ class SessionlogApp(App[None]):
         self._views: dict[str, AppView] = {
             str(view.id): view for view in (self.sessions, UsageView(), LiveView(), BudgetsView(), self.replay)
         }
+        self._title, self._status, self._keys = (Static(id=name) for name in ("title", "status", "keys"))
+        self._switcher = ContentSwitcher(self.sessions, initial="sessions")
+        self._field: Input | None = None
         self._asked: dict[str, int] = {}
         self._loaded: set[str] = set()
         self._resizing: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the widgets from top to bottom."""
-        yield Static(id="title")
-        yield Input(placeholder="words of the prompt, project, model or id; enter or esc ends", id="search")
-        with ContentSwitcher(initial="sessions"):
-            yield from self._views.values()
-        yield Static(id="status")
-        yield Static(id="keys")
+        yield from (self._title, self._switcher, self._status, self._keys)
 
     def on_mount(self) -> None:
         """Show the sessions."""
@@ -93,9 +92,17 @@ class SessionlogApp(App[None]):
     @property
     def shown(self) -> AppView:
         """The view on the screen."""
-        return self._views[self.query_one(ContentSwitcher).current or "sessions"]
+        return self._views[self._switcher.current or "sessions"]
 
-    def ask(self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None], *, task: str = "") -> None:
+    def ask(
+        self,
+        name: str,
+        make: Callable[[Progress], _T],
+        show: Callable[[_T], None],
+        *,
+        task: str = "",
+        at_once: Callable[[Callable[[_T], None]], bool] | None = None,
+    ) -> None:
         """Call `make` in a thread and `show` with its result, unless the same was asked again in the meantime.
 
         Args:
@@ -103,6 +110,7 @@ class SessionlogApp(App[None]):
             make: Makes the value.
             show: Shows it.
             task: What is asked besides the value of the view itself.
+            at_once: Called first in that thread with a function that shows a value; it returns whether this is final.
         """
         asked = f"{name} {task}"
         number = self._asked[asked] = self._asked.get(asked, 0) + 1
@@ -112,14 +120,16 @@ class SessionlogApp(App[None]):
             if done % 16 == 0 or done == total:
                 self.post(lambda: self.status(f"reading logs: {done:,} of {total:,}", view))
 
+        def use(value: _T) -> None:
+            self.post(lambda: show(value) if self._asked[asked] == number else None)
+
         def run() -> None:
             try:
-                value = make(progress)
+                if at_once is None or not at_once(use):
+                    use(make(progress))
             except self.ERRORS as error:
                 text = str(error)
                 self.post(lambda: self.status(text, view, failed=True))
-            else:
-                self.post(lambda: show(value) if self._asked[asked] == number else None)
 
         self.status(f"making the {task} …" if task else "reading …", view)
         threading.Thread(target=run, daemon=True).start()
@@ -135,9 +145,8 @@ class SessionlogApp(App[None]):
     def status(self, text: str, view: AppView, *, failed: bool = False) -> None:
         """Show a sentence about a view, if that is on the screen."""
         if view is self.shown:
-            line = self.query_one("#status", Static)
-            line.set_class(failed, "failed")
-            line.update(Content(one_line(text, _STATUS)))
+            self._status.set_class(failed, "failed")
+            self._status.update(Content(one_line(text, _STATUS)))
 
     def copy(self, text: str, words: str) -> None:
         """Copy a text to the terminal's clipboard, and show it."""
@@ -156,9 +165,14 @@ class SessionlogApp(App[None]):
 
     def open_search(self) -> None:
         """Show the search field."""
-        field = self.query_one("#search", Input)
-        field.add_class("open")
-        field.focus()
+        if self._field is None:
+            from textual.widgets import Input  # the application opens faster without it
+
+            words = "words of the prompt, project, model or id; enter or esc ends"
+            self._field = Input(placeholder=words, id="search")
+            self.mount(self._field, after=self._title)
+        self._field.display = True
+        self._field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search as it is typed."""
@@ -190,12 +204,12 @@ class SessionlogApp(App[None]):
 
     def action_leave(self) -> None:
         """Leave the replay, end the search, or list all sessions again."""
-        field = self.query_one("#search", Input)
+        field = self._field
         if self.shown is self.replay:
             self._open("sessions")
-        elif field.has_class("open"):
+        elif field is not None and field.display:
             field.value = ""
-            field.remove_class("open")
+            field.display = False
             self.sessions.focus()
         elif self.sessions.filters or self.sessions.window:
             self.show_sessions({}, None)
@@ -209,24 +223,25 @@ class SessionlogApp(App[None]):
 
     def _open(self, name: str) -> None:
         self.shown.leave()
-        self.query_one(ContentSwitcher).current = name
         view = self._views[name]
-        self.query_one("#search", Input).set_class(
-            name == "sessions" and bool(self.query_one("#search", Input).value), "open"
-        )
+        if not view.is_attached:
+            self._switcher.mount(view)
+        self._switcher.current = name
+        if self._field is not None:
+            self._field.display = name == "sessions" and bool(self._field.value)
         tabs: list[Any] = [("sessionlog  ", "bold")]
         for number, tab in enumerate(_TABS, 1):
             tabs += [(f" {number} {self._views[tab].title} ", "reverse" if tab == name else ""), " "]
         tabs += [(f" {view.title} ", "reverse")] if name not in _TABS else []
-        self.query_one("#title", Static).update(Content.assemble(*tabs))
+        self._title.update(Content.assemble(*tabs))
         self._show_keys()
-        view.focus()
+        self.set_focus(view)  # not `view.focus()`: keys that came with this one would go to the view before
         if name != "replay":
             if name in self._loaded and name != "live":
                 view.lay_out()
             else:
                 self._loaded.add(name)
-                self.call_after_refresh(view.load)
+                view.load()
 
     def on_resize(self) -> None:
         """Lay out the keys, and paint all again when the size has stopped changing: terminals move old lines."""
@@ -241,7 +256,7 @@ class SessionlogApp(App[None]):
         self.screen.refresh(layout=True)
 
     def _show_keys(self) -> None:
-        self.query_one("#keys", Static).update(_keys(self.shown.keys, self.size.width))
+        self._keys.update(_keys(self.shown.keys, self.size.width))
 
 
 _EVERYWHERE = (("1-4 tab", "view"), ("esc", "back"), ("?", "keys"), ("q", "quit"))

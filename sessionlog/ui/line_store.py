@@ -5,11 +5,10 @@ One thread adds lines while another reads them.
 
 from __future__ import annotations
 
+import marshal
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-
-import msgspec
 
 Parts = list[tuple[str, str]]
 """A line: pairs of text and style."""
@@ -48,7 +47,7 @@ class LineStore:
         for line in lines:
             self._last.append(line)
             if len(self._last) == PAGE:
-                self._pages.append(zlib.compress(msgspec.msgpack.encode(self._last), 1))
+                self._pages.append(zlib.compress(marshal.dumps(self._last), 1))
                 self._last = []
 
     def line(self, number: int) -> Parts:
@@ -59,7 +58,7 @@ class LineStore:
             return last[place] if page == len(self._pages) and place < len(last) else []
         lines = self._unpacked.get(page)
         if lines is None:
-            lines = msgspec.msgpack.decode(zlib.decompress(self._pages[page]), type=list[Parts])
+            lines = marshal.loads(zlib.decompress(self._pages[page]))  # noqa: S302 - of this process
             self._unpacked[page] = lines
             if len(self._unpacked) > _UNPACKED:
                 self._unpacked.popitem(last=False)

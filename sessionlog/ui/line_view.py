@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -41,6 +41,7 @@ class LineView(ScrollView):
         self._line: Callable[[int], Parts] = lambda _: []
         self._count = 0
         self._places: Sequence[int] = ()
+        self._plain: Any = None  # the style of text without one
         self.cursor = 0
 
     def show(
@@ -67,12 +68,18 @@ class LineView(ScrollView):
         """Return the strip of a row of the screen."""
         number = self.scroll_offset.y + y
         width = self.size.width
+        plain = self._plain = self._plain or self.rich_style  # textual computes it anew for each line
         if number >= self._count:
-            return Strip.blank(width, self.rich_style)
-        strip = Strip(segments(self._line(number))).adjust_cell_length(width).apply_style(self.rich_style)
+            return Strip.blank(width, plain)
+        strip = Strip(segments(self._line(number))).adjust_cell_length(width).apply_style(plain)
         if self._places and self._places[self.cursor] == number:
             strip = strip.apply_style(self.get_component_rich_style("line-view--cursor"))
         return strip
+
+    def notify_style_update(self) -> None:
+        """Take the new style of the text."""
+        self._plain = None
+        super().notify_style_update()
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-view--cursor"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sessionlog.analytics.budgets.report import BudgetReport
@@ -28,6 +28,11 @@ class Queries(Protocol):
 
     def sessions(self, filters: Mapping[str, Sequence[str]], window: str | None, progress: Progress) -> SessionList:
         """Return the sessions, newest first."""
+
+    def known_sessions(
+        self, filters: Mapping[str, Sequence[str]], window: str | None, use: Callable[[SessionList], None]
+    ) -> bool:
+        """Pass the sessions that are known before a look at the logs to `use`; return whether they are all there is."""
 
     def usage(
         self, by: str, filters: Mapping[str, Sequence[str]], window: str | None, progress: Progress

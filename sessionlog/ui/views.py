@@ -43,7 +43,10 @@ _REST_FACTOR = 4
 """The least pause between two layouts, in multiples of the time that one takes."""
 
 _ROWS = 300
-"""Sessions and usage rows that are laid out; the search is over all."""
+"""Usage rows that are laid out."""
+
+_SESSIONS = 3_000
+"""Sessions that are laid out at most, as one scrolls to them; the search is over all."""
 
 PERIODS = ("today", "this-week", "7d", "this-month", "30d", "12mo", None)
 """The periods of the arrow keys, from the shortest; None is all time."""
@@ -69,7 +72,13 @@ class Main(Protocol):
     queries: Queries
 
     def ask(  # noqa: D102
-        self, name: str, make: Callable[[Progress], _T], show: Callable[[_T], None], *, task: str = ""
+        self,
+        name: str,
+        make: Callable[[Progress], _T],
+        show: Callable[[_T], None],
+        *,
+        task: str = "",
+        at_once: Callable[[Callable[[_T], None]], bool] | None = None,
     ) -> None: ...
     def post(self, apply: Callable[[], None]) -> None: ...  # noqa: D102
     def status(self, text: str, view: AppView, *, failed: bool = False) -> None: ...  # noqa: D102
@@ -91,6 +100,7 @@ class AppView(LineView):
     keys: ClassVar[Sequence[tuple[str, str]]]
 
     _resizing: Timer | None = None
+    _has_size = False
 
     @property
     def main(self) -> Main:
@@ -107,7 +117,11 @@ class AppView(LineView):
         return self.queries.view(max(20, self.size.width - 1))
 
     def on_resize(self) -> None:
-        """Lay out again when the size has stopped changing."""
+        """Lay out at the first size, and again when the size has stopped changing."""
+        if not self._has_size:
+            self._has_size = True
+            self.lay_out()
+            return
         if self._resizing is not None:
             self._resizing.stop()
         self._resizing = self.set_timer(_RESIZE_SECONDS, self.lay_out)
@@ -187,6 +201,8 @@ class SessionsView(SessionKeys):
         super().__init__(id="sessions")
         self._found: SessionList | None = None
         self._shown: list[SessionSummary] = []
+        self._limit = 0  # sessions that are laid out at most
+        self._matches = 0  # sessions that have the words
         self._words = ""
         self._searching: Timer | None = None
         self.filters: Mapping[str, Sequence[str]] = {}
@@ -198,16 +214,35 @@ class SessionsView(SessionKeys):
         return self._shown[self.cursor] if self._shown else None
 
     def load(self) -> None:
-        """Read the sessions."""
+        """Show the sessions that are known, look at the logs, and show them again if there is news."""
+        filters, window = self.filters, self.window
         self.main.ask(
-            "sessions", lambda progress: self.queries.sessions(self.filters, self.window, progress), self._show
-        )
+            "sessions", lambda progress: self.queries.sessions(filters, window, progress), self._show,
+            at_once=lambda use: self.queries.known_sessions(filters, window, use),
+        )  # fmt: skip
 
     action_load = load
 
     def _show(self, found: SessionList) -> None:
         self._found = found
         self.lay_out()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Lay out more sessions before the last ones come into view."""
+        super().watch_scroll_y(old_value, new_value)
+        if new_value + 2 * self.size.height > self._count and self._has_more():
+            self._limit = min(2 * self._limit, _SESSIONS)
+            self.call_later(self.lay_out)
+
+    def action_edge(self, last: int) -> None:
+        """Move to the first or the last of all that can be laid out."""
+        if last and self._has_more():
+            self._limit = _SESSIONS
+            self.lay_out()
+        super().action_edge(last)
+
+    def _has_more(self) -> bool:
+        return len(self._shown) < self._matches and self._limit < _SESSIONS
 
     def search(self, words: str) -> None:
         """Show the sessions that have all of these words in their prompt, project, models, agent or id."""
@@ -219,17 +254,22 @@ class SessionsView(SessionKeys):
     def lay_out(self) -> None:
         """Show the sessions that match, and keep the cursor on its session."""
         found, before = self._found, self.session
-        if found is None:
+        if found is None or not self._has_size:
             return
         words = self._words.split()
         rows = [one for one in found.rows if all(word in _haystack(one) for word in words)] if words else found.rows
-        listed = replace(replace(found, rows=tuple(rows)).limited(_ROWS), hidden_rows=0)
-        laid_out = list(session_lines(listed, self.table_view()))
+        self._limit, self._matches = max(self._limit, 2 * self.size.height), len(rows)
+        listed = replace(replace(found, rows=tuple(rows)).limited(self._limit), hidden_rows=0)
+        view = self.table_view()
+        laid_out = [
+            (line, session) for whole, session in session_lines(listed, view)
+            for line in ((whole,) if session is not None else whole.wrapped(view.width) or (whole,))
+        ]  # fmt: skip
         self._shown = [session for _, session in laid_out if session is not None]
         places = [number for number, (_, session) in enumerate(laid_out) if session is not None]
         same = [n for n, one in enumerate(self._shown) if before and _key(one) == _key(before)]
         self.show_lines(parts_of([line for line, _ in laid_out]), selectable=places, cursor=same[0] if same else 0)
-        more = f" · the newest {_ROWS} are listed, / searches all" if len(rows) > _ROWS else ""
+        more = f" · the newest {_SESSIONS:,} are listed, / searches all" if len(rows) > _SESSIONS else ""
         of = f" of {len(found.rows):,}" if words or len(rows) != len(found.rows) else ""
         scope = self.main.scope(self.filters, self.window)
         self.main.status(f"{len(rows):,}{of} sessions{more}{f' · {scope} (esc: all)' if scope else ''}", self)

@@ -1,5 +1,6 @@
 """Advice: findings added up over sessions, in a window and in the time before it."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -131,3 +132,35 @@ def test_a_command_quotes_what_the_log_names(made):
     made("a b;c", 9)
     [row] = report(made).rows
     assert row.command == "sessionlog replay 'a b;c'"
+
+
+def test_what_a_resumed_session_copied_counts_once(tmp_path):
+    """Claude Code up to 2.0.14 copied rows into the resumed session's log, with new times and without request ids."""
+    folder = tmp_path / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    usages = [(0, 6000), (1000, 6000), (2000, 6000)]  # read from the cache, and written to it
+
+    def rows(session, hour, count, *, copied):
+        for number, (cached, written) in enumerate(usages[:count]):
+            usage = {
+                "input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": cached,
+                "cache_creation_input_tokens": written,
+            }  # fmt: skip
+            message = {
+                "id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
+                "content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn", "usage": usage,
+            }  # fmt: skip
+            time = f"2026-11-20T{hour:02}:00:{number:02}.000Z"
+            row = {"sessionId": session, "version": "1.0.9", "cwd": "/w", "timestamp": time, "isSidechain": False}
+            asked = {"role": "user", "content": f"prompt {number}"}
+            yield row | {"type": "user", "uuid": f"{session}{number}u", "message": asked}
+            own = {} if number < copied else {"requestId": f"req_{number}"}
+            yield row | {"type": "assistant", "uuid": f"{session}{number}a", "message": message} | own
+
+    for session, hour, count, copied in (("first", 9, 2, 0), ("second", 10, 3, 2)):
+        lines = [json.dumps(row) for row in rows(session, hour, count, copied=copied)]
+        (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    found = report_advice(env={"HOME": str(tmp_path)}, now=NOW)
+    [row] = found.rows
+    assert (row.keys["kind"], row.count, row.tokens) == ("cache_miss", 2, 5000 + 5000)
+    assert set(row.evidence) == {"first#2", "second#3"}

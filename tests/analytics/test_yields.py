@@ -65,6 +65,19 @@ def test_every_number_of_a_made_up_repository(made):
     assert (found.ambiguous, found.others, found.left_out, found.notes) == (0, 0, None, ())
 
 
+def test_a_squash_is_no_work_besides_that_of_its_branch(made):
+    """The commits of the branch are merged; the commit that squashes them, a minute later, is only their copy."""
+    made.git("switch", "-q", "-c", "idea")
+    made.commit(100, "one", a="1\n")
+    made.commit(200, "two", a="1\n2\n")
+    made.git("switch", "-q", "main")
+    made.git("merge", "-q", "--squash", "idea")
+    made.commit(260, "idea, squashed")
+    [row] = report(session("one", *answered(made, "idea", 50, 190))).rows
+    assert numbers(row) == (2, 2, 0, 0, 0, 2.0, 1.0)
+    assert row.lines_added == 2
+
+
 def test_a_commit_belongs_to_the_last_answer_before_it(made):
     """Within ten minutes; a later one is nobody's, and so is one before all answers."""
     made.commit(-10, "before", a="1\n")
@@ -120,6 +133,8 @@ def test_what_is_in_no_repository_is_left_out_by_name(made, tmp_path):
     assert (sums.cost_usd, projects) == (6.0, 3)
     assert list(found.footnotes()) == ["3 projects in no git repository of this machine, $6.00: left out"]
     assert found.to_dict()["cost_without_repository_usd"] == 6.0
+    assert found.why_empty.startswith("no session ran in a git repository of this machine: 3 projects have none, or")
+    assert report().why_empty == ""  # there are no sessions at all
 
 
 def test_commits_by_others_are_counted_apart(made):

@@ -200,6 +200,23 @@ def test_a_provider_that_names_no_writes_caches_whole_prompts(tmp_path):
     assert [(request, reason) for request, reason, _ in made.misses()] == [(3, "provider")]
 
 
+def test_providers_of_one_session_are_told_apart(tmp_path):
+    """That one provider names its writes says nothing of another's."""
+    usages = [
+        ("a", {"input": 1000, "output": 1, "cache_read": 500}),
+        ("a", {"input": 1000, "output": 1, "cache_read": 510}),
+        ("b", {"input": 1000, "output": 1, "cache_read": 400, "cache_write": 200}),
+        ("b", {"input": 1000, "output": 1, "cache_read": 610, "cache_write": 200}),
+    ]
+    items = [start()]
+    for number, (provider, usage) in enumerate(usages):
+        items += [asked(f"10:0{number}:00", model="m"), answered(f"10:0{number}:01", usage=usage, provider=provider)]
+    found = [
+        (miss.request, miss.missed_tokens) for miss in cache_misses(write_log(tmp_path / "s.jsonl", *items)).misses
+    ]
+    assert found == [(2, 990), (3, 1110)]
+
+
 def test_a_log_without_answers(tmp_path):
     """Nothing is known of its cache."""
     with pytest.raises(LogNotReadable, match="no request of it has an answer"):

@@ -219,3 +219,30 @@ def test_what_codex_adds_to_each_output_makes_no_difference(run):
         run.ask(("exec_command", {"cmd": "cat a"}, f"Chunk ID: {number}\nWall time: {number} s\n{TEXT}"))
     run.ask()
     assert [one[0] for one in run.found("repeated_result", "codex")] == ["cat a"]
+
+
+def test_what_a_fork_copied_was_paid_by_the_session_that_it_was_forked_from(run):
+    """Inherited requests have no findings; of what stays in the context, a fork pays for its own requests."""
+    copied = {"inherited": True, "cost_usd": 0.5}
+    failing = ("bash", {"command": "make"}, "no rule", "exit 2")
+    run.ask(read(), failing, **copied)
+    run.ask(read(), failing, **copied)
+    run.ask(failing, error="overloaded", **copied)
+    run.ask(usage={**USAGE, "cache_read": 0}, **copied)
+    run.ask(failing)
+    run.ask(failing)
+    run.ask()
+    tokens = count_tokens(TEXT, "m")
+    assert run.found("repeated_result") == [("api/app.py", 5, 3 * tokens, None, 3 * tokens * READ)]
+    assert run.found("failed_request") == run.found("cache_miss") == []
+    assert run.found("loop") == [("bash make", 5, 2 * (10 + 5 + 1000), None, 2 * USED)]
+
+
+def test_a_result_that_only_inherited_requests_sent_is_no_finding_of_the_fork(run):
+    """It had left the context before the fork."""
+    run.ask(read(), inherited=True)
+    run.ask(read(), inherited=True)
+    run.ask(inherited=True)
+    run.compact()
+    run.ask()
+    assert run.found("repeated_result") == []

@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 
 pytest.importorskip("textual", reason="the terminal application needs sessionlog[tui]")
+
+from textual.events import Key
 
 from sessionlog.cli.reporting import report_context
 from sessionlog.cli.ui import LedgerQueries
@@ -16,6 +20,7 @@ from sessionlog.ui import views
 from sessionlog.ui.app import SessionlogApp
 from tests.security.commands import STORY
 
+LONG_AGO = 1_700_000_000
 HOSTILE = "[bold]x[/] \x1b]0;title\x07 \u202egnp"
 
 
@@ -126,6 +131,18 @@ def test_usage_is_narrowed_and_widened(app):
     drive(app, steps)
 
 
+def test_keys_that_come_at_once_belong_to_the_view_that_they_open(app):
+    """A slow connection brings several keys in one piece: the second is not for the view before."""
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        for key in ("2", "right", "right", "right", "right", "m"):
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: "by model · all time" in screen(app))
+
+    drive(app, steps)
+
+
 def test_resizes_keep_the_place(app):
     """After forty sizes in a row the session under the cursor is the same, and the lines fit the last size."""
 
@@ -225,5 +242,66 @@ def test_a_session_that_is_left_is_not_read_again(app, monkeypatch, tmp_path):
         log.write_bytes(log.read_bytes() * 2)
         await pilot.pause(0.1)
         assert layout.rounds == 1
+
+    drive(app, steps)
+
+
+def test_known_sessions_are_shown_before_the_logs_are_looked_at(app, monkeypatch, tmp_path):
+    """The ledger's sessions are there at once; those of new logs join them, and the cursor keeps its session."""
+    queries, may_look = app.queries, threading.Event()
+    list_all, asked = queries.sessions, []
+
+    def wait(*given):
+        asked.append(given)
+        may_look.wait(30)
+        return list_all(*given)
+
+    list_all({}, None, lambda done, total: None)
+    shutil.copy(STORY, tmp_path / "logs" / "third.jsonl")
+    monkeypatch.setattr(queries, "sessions", wait)
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        await pilot.press("end")
+        before = app.sessions.session.session
+        may_look.set()
+        await until(pilot, lambda: "3 sessions" in screen(app))
+        assert app.sessions.session.session == before
+
+    drive(app, steps)
+    assert len(asked) == 1
+
+
+def test_logs_without_news_are_not_listed_again(app, monkeypatch, tmp_path):
+    """An up-to-date ledger needs no second list."""
+    for place in (*tmp_path.rglob("*"), tmp_path):
+        os.utime(place, (LONG_AGO, LONG_AGO))
+    app.queries.sessions({}, None, lambda done, total: None)
+    monkeypatch.setattr(app.queries, "sessions", None)
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        await pilot.pause(0.2)
+        assert "2 sessions" in screen(app)
+
+    drive(app, steps)
+
+
+def test_a_long_list_grows_as_one_scrolls(app, monkeypatch, tmp_path):
+    """A list opens with two screens of sessions; more are laid out before they come into view, up to a limit."""
+    monkeypatch.setattr(views, "_SESSIONS", 150)
+    for number in range(200):
+        shutil.copy(STORY, tmp_path / "logs" / f"n{number:03}.jsonl")
+
+    async def steps(pilot):
+        await until(pilot, lambda: "202 sessions · the newest 150 are listed" in screen(app))
+        assert len(app.sessions._shown) < 60
+        await pilot.press("pagedown", "pagedown")
+        await until(pilot, lambda: 60 < len(app.sessions._shown) < 150)
+        before = app.sessions.session.session
+        await pilot.press("end")
+        await until(pilot, lambda: len(app.sessions._shown) == 150)
+        assert app.sessions.session == app.sessions._shown[-1]
+        assert app.sessions.session.session != before
 
     drive(app, steps)

@@ -40,6 +40,15 @@ CUT_LATER = Limits(
 )
 """What is shown of them once a page is long, so that it stays readable on a phone."""
 
+CUT_OUTLINE = Limits(
+    prose=Limit(chars=600),
+    system=Limit(chars=200, lines=4),
+    output=Limit(chars=200, lines=4),
+    thought=Limit(chars=200, lines=4),
+    arguments=Limit(chars=200, lines=4),
+)
+"""What is shown of them in a page's outline, which stands for the rest of a very long session."""
+
 _CLASSES = {
     "failed": "bad", "unfinished": "unsure", "note": "dim", "estimated": "unsure", "cached": "good", "title": "strong",
     "tool": "strong", "model": "strong", "you": "strong",

@@ -13,11 +13,18 @@ from msgspec.structs import replace
 
 from sessionlog.events.payloads import SessionStart
 from sessionlog.render.escape import one_line
-from sessionlog.render.html.conversation import CUT, CUT_LATER, element_of, figures_of, lines_of
+from sessionlog.render.html.conversation import CUT, CUT_LATER, CUT_OUTLINE, element_of, figures_of, lines_of
 from sessionlog.render.html.page import Html, join, render_page, tag
 from sessionlog.render.html.turns import Placed, Turn, place
 from sessionlog.render.packed import Packed
-from sessionlog.render.replay.blocks import Block, SessionEndBlock, SessionStartBlock
+from sessionlog.render.replay.blocks import (
+    Block,
+    MessageBlock,
+    ResponseBlock,
+    SessionEndBlock,
+    SessionStartBlock,
+    ToolCallBlock,
+)
 from sessionlog.render.replay.figures import counted, moment, money, tokens
 from sessionlog.render.replay.layout_session import session_end, session_head, session_sums
 from sessionlog.render.replay.lines import Span, View
@@ -29,6 +36,12 @@ _PROMPT = 160
 
 _LONG = 2_500_000
 """Characters of a page from which long texts are cut shorter."""
+
+_TOO_LONG = 6_000_000
+"""Characters of a page from which only an outline is shown: browsers lay out more than that slowly."""
+
+_OUTLINED = 50
+"""Answers of a turn of which an outline has the last."""
 
 
 class SessionPage(Struct, frozen=True, kw_only=True):
@@ -62,7 +75,8 @@ def render_session(blocks: Iterable[Block], view: View, about: SessionPage) -> I
         for piece in _turn(turn, group, elements):
             packed.add(piece)
     title = one_line(next((turn.prompt for turn in turns if turn.prompt), ""), _TITLE) or about.session or "Session"
-    yield from render_page(title, _body(title, turns, ends, packed, view, about), kind="session")
+    body = _body(title, turns, ends, packed, view, about, elements.outline_from)
+    yield from render_page(title, body, kind="session")
 
 
 class _Elements:
@@ -70,11 +84,20 @@ class _Elements:
 
     Attributes:
         view: Settings of the layout of the next one.
+        outline_from: The turn from which on there is only an outline; None where all is shown.
     """
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.outline_from: Turn | None = None
         self._size = 0
+
+    def is_outline(self, turn: Turn) -> bool:
+        """Return whether only an outline is shown of what comes next, which belongs to this turn."""
+        if self._size > _TOO_LONG and self.view.limits == CUT_LATER:
+            self.outline_from = turn
+            self.view = replace(self.view, limits=CUT_OUTLINE)
+        return self.outline_from is not None
 
     def of(self, block: Block) -> Html:
         """Return the element of a block."""
@@ -103,10 +126,18 @@ class _Ends:
             yield one
 
 
-def _body(title: str, turns: list[Turn], ends: _Ends, packed: Packed, view: View, about: SessionPage) -> Iterator[Html]:
+def _body(
+    title: str,
+    turns: list[Turn],
+    ends: _Ends,
+    packed: Packed,
+    view: View,
+    about: SessionPage,
+    outline_from: Turn | None,
+) -> Iterator[Html]:
     prompts = [turn for turn in turns if turn.number]
     yield tag("a", "To the conversation", href="#conversation", class_="skip")
-    yield tag("header", tag("h1", title, dir="auto"), *_facts(ends, view, about))
+    yield tag("header", tag("h1", title, dir="auto"), *_facts(ends, view, about), _of_outline(outline_from))
     if len(prompts) > 1:
         rows = [_prompt_row(turn, view) for turn in prompts]
         heading = tag("h2", "Prompts ", tag("small", str(len(prompts))), id="prompts")
@@ -117,6 +148,20 @@ def _body(title: str, turns: list[Turn], ends: _Ends, packed: Packed, view: View
     yield Html("</main>")
     made = moment(view, int(view.now.timestamp()) * 10**9).text
     yield tag("footer", tag("p", f"sessionlog · made {made} {_zone(view)}", class_="dim"))
+
+
+def _of_outline(turn: Turn | None) -> Html | None:
+    """Return the sentence on what a very long page leaves out."""
+    if turn is None:
+        return None
+    where = tag("a", f"turn {turn.number}", href=f"#turn-{turn.number}")
+    return tag(
+        "p",
+        "A very long session: from ",
+        where,
+        " on, only prompts and last answers are shown (--full shows all).",
+        class_="unsure",
+    )
 
 
 def _facts(ends: _Ends, view: View, about: SessionPage) -> Iterator[Html]:
@@ -192,16 +237,59 @@ def _turn(turn: Turn, group: Iterable[Placed], elements: _Elements) -> Iterator[
     yield f'<section class="turn" id="{name}" aria-labelledby="{name}-title">'
     heading = tag("a", f"Turn {number}" if number else "Before the first prompt", href=f"#{name}")
     yield tag("h2", heading, " ", tag("small", moment(view, turn.time_ns).text), id=f"{name}-title")
+    outline = _Outline(elements)
     for agent, blocks in groupby((placed.block for placed in group), key=lambda block: block.agent):
-        if agent:
+        if agent and not elements.is_outline(turn):
             yield _sub_agent(agent, blocks, elements)
-        else:
-            for block in blocks:
+            continue
+        for block in blocks:
+            if elements.is_outline(turn):
+                yield from outline.add(block)
+            else:
                 yield _end(block, view) if isinstance(block, SessionEndBlock) else elements.of(block)
+    yield from outline.end()
     figures = [*tokens(view, turn.usage), *_turn_figures(turn, view)] if turn.requests > 1 else []
     if figures:
         yield tag("p", "this turn: ", figures_of(figures), class_="sum dim")
     yield "</section>\n"
+
+
+class _Outline:
+    """Shows the prompts among blocks, and the last of every few answers; the others and calls are counted."""
+
+    def __init__(self, elements: _Elements) -> None:
+        self._elements = elements
+        self._clear()
+
+    def _clear(self) -> None:
+        self._last: ResponseBlock | None = None
+        self._answers = self._calls = 0
+
+    def add(self, block: Block) -> Iterator[Html]:
+        """Add the next block, and yield what is shown."""
+        if isinstance(block, SessionEndBlock):
+            yield from self.end()
+            yield _end(block, self._elements.view)
+        elif isinstance(block, ResponseBlock):
+            self._answers += 1
+            has_words = not block.agent and (block.text.strip() or block.error)
+            self._last = block if has_words else self._last
+            if self._answers >= _OUTLINED:
+                yield from self.end()
+        elif isinstance(block, ToolCallBlock):
+            self._calls += 1
+        elif not block.agent and not (isinstance(block, MessageBlock) and block.role != "user"):
+            yield self._elements.of(block)
+
+    def end(self) -> Iterator[Html]:
+        """Yield the last answer so far without its thoughts, and how many answers and calls before it are left out."""
+        counts = ((self._answers - (self._last is not None), "answer"), (self._calls, "tool call"))
+        left_out = " and ".join(counted(self._elements.view, count, what) for count, what in counts if count)
+        if left_out:
+            yield tag("p", f"… {left_out} (--full)", class_="dim cut")
+        if self._last is not None:
+            yield self._elements.of(replace(self._last, thought=""))
+        self._clear()
 
 
 def _sub_agent(agent: str, blocks: Iterable[Block], elements: _Elements) -> Html:

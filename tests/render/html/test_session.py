@@ -11,10 +11,11 @@ import pytest
 from sessionlog.reader.stream import read_events
 from sessionlog.render.html import session
 from sessionlog.render.html.code import highlight, language_of
-from sessionlog.render.html.conversation import CUT
+from sessionlog.render.html.conversation import CUT, CUT_OUTLINE
 from sessionlog.render.html.markdown import markdown
 from sessionlog.render.html.page import tag
 from sessionlog.render.html.session import SessionPage, render_session
+from sessionlog.render.replay.blocks import Call, ResponseBlock, Served, ToolCallBlock
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.lines import Limits, View
 from tests.render.html.hostile import VECTORS, Page, findings, log_of
@@ -140,6 +141,38 @@ def test_a_long_page_cuts_texts_shorter(tmp_path, monkeypatch):
     assert "characters (--full)" in page
     assert "I'll look at how the importer stores its position first." in page
     assert "(--full)" not in page_of_text(log, tmp_path, View(width=None, exact=False, limits=Limits()))
+
+
+def test_a_very_long_page_ends_in_an_outline(tmp_path, monkeypatch):
+    """Prompts and last answers, the number of what is left out, and a sentence above; unless everything is wanted."""
+    monkeypatch.setattr(session, "_LONG", 0)
+    monkeypatch.setattr(session, "_TOO_LONG", 0)
+    page = page_of(LOGS / "story.jsonl")
+    first = re.search(r'from <a href="#turn-(\d)">turn \1</a> on, only prompts and last answers', page)
+    assert first
+    assert re.findall(r"… (.*?) \(--full\)", page[page.index(f'id="turn-{first[1]}"') :])
+    assert page.count('class="step prompt"') == 3
+    everything = View(width=None, exact=False, limits=Limits())
+    assert "(--full)" not in page_of_text((LOGS / "story.jsonl").read_text("utf-8"), tmp_path, everything)
+
+
+def test_an_outline_counts_every_answer_and_call(monkeypatch):
+    """What is shown and what is counted are all of them, also of a turn without an end."""
+    monkeypatch.setattr(session, "_OUTLINED", 3)
+    view = View(width=None, exact=False, limits=CUT_OUTLINE)
+    outline = session._Outline(session._Elements(view))
+    made = []
+    for number in range(8):
+        call = ToolCallBlock(call=Call(name="bash"))
+        answer = ResponseBlock(text=f"answer {number}", served=Served(), thought="secret")
+        made += [*outline.add(answer), *outline.add(call)]
+    made += outline.end()
+    page = "".join(made)
+    assert re.findall(r"answer \d", page) == ["answer 2", "answer 5", "answer 7"]
+    assert re.findall(r"… (.*?) \(", page) == [
+        "2 answers and 2 tool calls", "2 answers and 3 tool calls", "1 answer and 3 tool calls",
+    ]  # fmt: skip
+    assert "secret" not in page
 
 
 def test_quotation_marks_of_a_text_stay_and_those_of_an_attribute_do_not():
