@@ -153,7 +153,7 @@ def _until_now(selection: Selection) -> tuple[str, str, dict[str, Any]]:
     sums, bounds = parts(window.start_ns, end_ns)
     if selection.window is None:
         sums = f"(SELECT * FROM quarter_hours WHERE time_ns IS NULL UNION ALL SELECT * FROM {sums})"  # noqa: S608 - names of the schema
-    where, parameters = selection.where(timed=False)
+    where, parameters = replace(selection, window=None).where()
     return OF_PARTS.format(sums), where, parameters | bounds
 
 

@@ -124,10 +124,10 @@ def test_a_log_that_a_worker_has_not_is_a_problem(tmp_path):
 
 def test_a_scan_that_raises_is_a_problem(tmp_path, monkeypatch):
     """Whatever it raises: a failed task would fail the job of all logs."""
-    monkeypatch.setattr(portable, "scan_job", lambda *given: ()[0])
+    monkeypatch.setattr(portable, "scan_job", lambda *given: {}["x"])
     [scanned] = scan(Job(number=0, source="native", path=str(tmp_path / "x.jsonl"), size=1))
     assert scanned.rows.failed
-    assert str(scanned.rows.problems.first[0]).endswith("source_failed native: IndexError: tuple index out of range")
+    assert str(scanned.rows.problems.first[0]).endswith("source_failed native: KeyError: 'x'")
 
 
 def test_the_rows_of_a_large_log_come_in_pieces(monkeypatch):
