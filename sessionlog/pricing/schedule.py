@@ -7,19 +7,23 @@ that names a price wins. Days and hours are UTC. Prices are resolved per day, so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any
 
-from msgspec import Struct
+from sessionlog.fast_dataclasses import dataclass
 
-from sessionlog.pricing.price_list import Listed
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from sessionlog.pricing.price_list import Listed
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _LAST = date.max.toordinal()
 
 
-class Span(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
     """Prices from a second of the day until the next span.
 
     Attributes:
