@@ -15,7 +15,7 @@ from sessionlog.reader.check import FileCheck
 from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.render.check import OF_EXPORTS, check_document, is_left, render_check, render_repair
 from sessionlog.sources.check import check_sources
-from sessionlog.sources.registry import NATIVE
+from sessionlog.sources.names import NATIVE
 
 
 def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int) -> None:

@@ -7,7 +7,8 @@ from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import fail, note
 from sessionlog.render.notes import damage_note
-from sessionlog.sources.registry import NATIVE, choose_sources
+from sessionlog.sources.names import NATIVE
+from sessionlog.sources.registry import choose_sources
 
 
 def routing_quality(
@@ -30,7 +31,7 @@ def routing_quality(
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     context = r.report_context(paths, tz=tz, now=now)
-    if not any(one.id in NATIVE for one in choose_sources(r.split_list(source))):
+    if source and not any(one.id in NATIVE for one in choose_sources(r.split_list(source))):
         fail("only sessionlog's own logs have routing decisions: use --source native")
     window = parse_usage_window(since, until=until, now=context.now, tz=context.zone)
     folders = context.paths or context.settings.session_dir

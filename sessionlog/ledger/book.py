@@ -137,6 +137,7 @@ class Book(ReadBook):
                 self._writer().reprice()
             elif self._waiting is None:
                 self.connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute("DELETE FROM current_prices")
             self.set_meta("prices", prices.fingerprint)
             self.set_meta("priced_from", prices.version)
             self.set_meta("own_prices", "no" if prices.is_shipped else "yes")

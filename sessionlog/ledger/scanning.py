@@ -23,9 +23,10 @@ from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify, is_v
 from sessionlog.ledger.rows import LogRows, to_rows
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import Unpacked, open_unpacked
+from sessionlog.sources.names import OURS
 from sessionlog.sources.protocol import Log, LogScan, Resume, Source
 from sessionlog.sources.record import Problems
-from sessionlog.sources.registry import OURS, all_sources, load_source
+from sessionlog.sources.registry import all_sources, load_source
 
 PRINT = 4096
 """Bytes at the start, and as many before the offset of the last scan, whose hashes identify a log."""

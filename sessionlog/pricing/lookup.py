@@ -8,8 +8,6 @@ made the model (`vendor/model`, or a name that a vendor claims); a bare name beh
 
 from __future__ import annotations
 
-import re
-
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.pricing.provider_names import GATEWAY, NOT_GIVEN, PROVIDER_ALIASES, is_local, normal_name
 
@@ -70,11 +68,12 @@ def find_provider(price_list: PriceList, provider: str) -> str | None:
     alias = PROVIDER_ALIASES.get(given)
     if alias is not None:
         return None if alias == GATEWAY else alias
+    if "://" in plain:
+        from re import match
+
+        return next((key for key, entry in price_list.providers.items() if match(entry["api"], plain)), None)
     for key, entry in price_list.providers.items():
-        if "://" in plain:
-            if re.match(entry["api"], plain):
-                return key
-        elif "provider_match" in entry and matches(entry["provider_match"], plain):
+        if "provider_match" in entry and matches(entry["provider_match"], plain):
             return key
     return None
 
@@ -169,13 +168,27 @@ def matches(clause: Clause, name: str) -> bool:
         case "contains":
             return value in name
         case "regex":
-            return re.search(value, name) is not None
+            return _may_match(value, name) and _search(value, name)
         case "or":
             return any(matches(part, name) for part in value)
         case "and":
             return all(matches(part, name) for part in value)
         case _:
             raise ValueError(f"a price list with the clause {kind!r} is newer than this sessionlog")
+
+
+def _may_match(pattern: str, name: str) -> bool:
+    """Whether a name has the letters with which an anchored regex begins: a no saves loading `re`, which takes 6 ms."""
+    if not pattern.startswith("^") or "|" in pattern:
+        return True
+    length = next((n for n, sign in enumerate(pattern[1:]) if not (sign.isalnum() or sign == "-")), len(pattern))
+    return name.startswith(pattern[1:length])  # without the last letter, which a sign behind it may make optional
+
+
+def _search(pattern: str, name: str) -> bool:
+    from re import search
+
+    return search(pattern, name) is not None
 
 
 def names_exactly(clause: Clause, name: str) -> bool:

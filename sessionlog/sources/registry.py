@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 
 from msgspec import Struct
 
 from sessionlog.errors import InvalidQuery, Problem
+from sessionlog.sources.names import OURS, choose_ids
 from sessionlog.sources.protocol import Source
 
 TYPE_CHECKING = False
@@ -18,35 +18,6 @@ if TYPE_CHECKING:
 
 GROUP = "sessionlog.sources"
 """The entry-point group of sources in other packages."""
-
-OURS = (
-    "native",
-    "fizeau",
-    "claude-code",
-    "codex",
-    "gemini",
-    "openclaw",
-    "pi",
-    "opencode",
-    "kilo",
-    "mimo",
-    "qwen-code",
-    "kimi",
-    "llm",
-    "otel",
-    "copilot",
-    "cline",
-    "droid",
-    "goose",
-    "crush",
-    "amp",
-    "grok",
-    "hermes",
-)
-"""Their ids, in the order in which they are tried on an unknown log; each module is named by its id."""
-
-NATIVE = frozenset({"native", "fizeau"})
-"""Sources that share the native format: the content of a log decides between them."""
 
 
 @cache
@@ -125,19 +96,5 @@ def choose_sources(patterns: Sequence[str] = ()) -> tuple[Source, ...]:
         InvalidQuery: A pattern matches no source.
     """
     known = all_sources()
-    if not patterns:
-        return known
-    chosen: set[str] = set()
-    for pattern in patterns:
-        fitting = {source.id for source in known if fnmatchcase(source.id, pattern.lower())}
-        if not fitting:
-            from difflib import get_close_matches
-
-            ids = [source.id for source in known]
-            near = [one for one in ids if pattern and pattern.lower() in one] or get_close_matches(pattern, ids)
-            meant = f": did you mean {' or '.join(map(repr, near[:3]))}? There" if near else "; there"
-            raise InvalidQuery(f"there is no source {pattern!r}{meant} are {', '.join(ids)}")
-        chosen |= fitting
-    if chosen & NATIVE:
-        chosen |= NATIVE
+    chosen = choose_ids([source.id for source in known], patterns)
     return tuple(source for source in known if source.id in chosen)

@@ -6,7 +6,8 @@ import pytest
 
 from sessionlog.errors import InvalidQuery
 from sessionlog.sources import registry
-from sessionlog.sources.registry import OURS, all_sources, choose_sources, load_source
+from sessionlog.sources.names import OURS
+from sessionlog.sources.registry import all_sources, choose_sources, load_source
 from tests.sources.plugin.scribe import SOURCE
 from tests.sources.plugin.scrolls import POINT, installed
 
