@@ -213,3 +213,14 @@ def test_the_short_way_is_taken(home, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "sessionlog.cli.app", None)
     assert main(["usage"]) == 0
     assert "no sessions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["usage", "--help"], ["usage", "-h"], ["export", "--help"]], ids=" ".join
+)
+def test_help_checks_no_values(words):
+    """With pydantic, which typer takes for it, help would take twice as long."""
+    code = "import sys; from sessionlog.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("Usage: ")
+    assert {"pydantic", "sessionlog.sources.registry"}.isdisjoint(ran.stderr.split())
