@@ -8,7 +8,6 @@ from sessionlog.cli import reporting as r
 from sessionlog.cli.output import fail, note
 from sessionlog.render.notes import damage_note
 from sessionlog.sources.names import NATIVE
-from sessionlog.sources.registry import choose_sources
 
 
 def routing_quality(
@@ -31,8 +30,11 @@ def routing_quality(
     """
     form = r.choose_one(json=as_json, csv=as_csv, markdown=as_markdown)
     context = r.report_context(paths, tz=tz, now=now)
-    if source and not any(one.id in NATIVE for one in choose_sources(r.split_list(source))):
-        fail("only sessionlog's own logs have routing decisions: use --source native")
+    if source is not None:
+        from sessionlog.sources.registry import choose_sources
+
+        if not any(one.id in NATIVE for one in choose_sources(r.split_list(source))):
+            fail("only sessionlog's own logs have routing decisions: use --source native")
     window = parse_usage_window(since, until=until, now=context.now, tz=context.zone)
     folders = context.paths or context.settings.session_dir
     scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)
