@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
-from typing import NoReturn
 
 from sessionlog.analytics.sql.question import LedgerQuery, limit_memory
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
 from sessionlog.cli.sql_output import print_answer, show_schema
-from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
-from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
-from sessionlog.render.sql import column_lines
+from sessionlog.ledger.cached import ask_current
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
 
 _TABLES = "The tables themselves are main.responses, main.sessions, main.calls and others: see sqlite_schema."
 
@@ -98,6 +98,12 @@ def _query_ledger(
 
 def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
     """Read what is new in the logs into the ledger, and print its notes."""
+    if not context.settings.prices and ask_current(path, context.env, lambda _: True):
+        return
+    from sessionlog.engine.scanner import scanner
+    from sessionlog.ledger.ask import refresh
+    from sessionlog.ledger.store import open_ledger
+
     try:
         book = open_ledger(path, r.price_book(context.settings))
         try:
@@ -115,6 +121,8 @@ def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
 
 def _fail_with_hint(error: InvalidQuery) -> NoReturn:
     note(f"sessionlog: SQLite cannot answer: {error}")
+    from sessionlog.render.sql import column_lines
+
     is_too_much = "too big" in str(error)
     hints = column_lines(VIEWS) if "no such" in str(error) else ("`sessionlog sql --schema` lists views and columns",)
     for line in ("a value may have 4 MiB",) if is_too_much else hints:
