@@ -75,7 +75,7 @@ def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | 
             return None
         if option.kind != "flag" and not equals:
             value = next(rest, "")
-            if value.startswith("-"):
+            if value.startswith("-") and value != "-":
                 return None
         setting = True if option.kind == "flag" and not equals else _value(option, value)
         if setting is None or (option.setting in given and option.kind != "texts"):

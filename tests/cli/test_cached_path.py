@@ -245,7 +245,7 @@ SLOW = {"dataclasses", "inspect", "typing", "msgspec"}
     "words",
     [
         ["sessions"], ["blocks"], ["usage", "--by", "day"], ["usage", "--since", "7d"], ["budget"], ["ledger"], ["calendar"],
-        ["models"], ["sources"], ["pricing", "claude-opus-4-5"],
+        ["models"], ["sources"], ["pricing", "claude-opus-4-5"], ["tools"], ["sql", "SELECT 1"],
     ],
     ids=" ".join,
 )  # fmt: skip

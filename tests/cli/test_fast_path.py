@@ -32,7 +32,7 @@ def spelled(option):
     """The well-formed ways to write one option: flag, two words, or one with `=`."""
     if option.kind == "flag":
         return st.just([option.name])
-    values = VALUES
+    values = VALUES | st.just("-")  # of an option it is stdout
     if option.kind in ("number", "decimal"):
         least = int(option.least or 0) + 1
         values = st.integers(least, int(option.most or least + 700)).map(str)
