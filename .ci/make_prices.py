@@ -44,7 +44,7 @@ _LICENCE = "MIT, Copyright (c) Pydantic Services Inc. 2025 to present; see NOTIC
 
 
 def build_list(released: str | None = None) -> bytes:
-    """Build the list's JSON from the installed genai-prices.
+    """Build the list's content from the installed genai-prices (see `sessionlog.pricing.price_list`).
 
     Args:
         released: ISO date of the package's release; None keeps the shipped list's date if it is of the same version.
@@ -54,14 +54,15 @@ def build_list(released: str | None = None) -> bytes:
         InvalidPrices: There is no date for a new version, or the package has prices that this tool does not know.
     """
     source, providers = read_package("the price list is made from")
-    content = {
+    head = {
         "source": source,
         "retrieved_at": released or _known_date(source),
         "licence": _LICENCE,
         "unit": "USD per million tokens; request: USD per thousand requests",
         "providers": {provider.id: _provider(provider) for provider in providers},
     }
-    return orjson.dumps(content)
+    models = [[_model(model) for model in provider.models] for provider in providers]
+    return b"\n".join(map(orjson.dumps, [head, *models]))
 
 
 def compress(content: bytes) -> bytes:
@@ -127,7 +128,6 @@ def _provider(provider: Any) -> dict[str, Any]:
             entry[key] = _clause(getattr(provider, key))
     if provider.fallback_model_providers:
         entry["fallback"] = list(provider.fallback_model_providers)
-    entry["models"] = [_model(model) for model in provider.models]
     return entry
 
 

@@ -7,7 +7,7 @@ The standard library's imports `inspect` and compiles six functions for each cla
 
 from __future__ import annotations
 
-__all__ = ["dataclass", "field", "fields_of", "replace"]
+__all__ = ["annotations_of", "dataclass", "field", "fields_of", "replace"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,3 +193,8 @@ else:
 def fields_of(value: Any) -> dict[str, Any]:
     """Return the fields of a value by name, not copied."""
     return {one.name: getattr(value, one.name) for one in value._fields}
+
+
+def annotations_of(cls: Any) -> dict[str, str]:
+    """Return the fields of a class by name, each with its annotation as text."""
+    return {one.name: one.annotation for one in cls._fields}

@@ -27,8 +27,8 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import FROM
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import open_unpacked
+from sessionlog.sources.names import OURS
 from sessionlog.sources.protocol import HEAD, LogScan, Resume, Source
-from sessionlog.sources.registry import OURS
 
 T = TypeVar("T")
 

@@ -39,7 +39,7 @@ ORDER = (
     {"files", "places", "hashes", "messages"},
     {"events"},
     {"errors"},
-    {"fast_dataclasses", "lazy_imports", "plain_toml"},
+    {"fast_dataclasses", "json_reader", "lazy_imports", "plain_toml"},
 )
 """From the top of the house to its bottom; rooms of one storey do not know each other. Settings stand on files: they
 are read through the seam to the operating system."""
@@ -49,7 +49,7 @@ STAIRS = {
     "integrations": {"logger", "messages", "events", "errors"},
     "proxy": {"integrations", "logger", "messages", "files", "places", "settings", "events", "errors"},
     "demo": {"logger", "files", "events", "errors"},
-    "guard": {"analytics", "ledger", "sources", "pricing", "files", "places", "hashes", "errors"},
+    "guard": {"analytics", "ledger", "sources", "pricing", "files", "places", "hashes", "json_reader", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
     "archive": {"sources", "reader", "files", "settings", "events", "errors"},
 }  # fmt: skip

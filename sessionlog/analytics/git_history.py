@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -370,6 +369,8 @@ def _parse_patch_ids(text: str) -> list[tuple[str, str]]:
 
 
 def _git(folder: str, *arguments: str, stdin: str | None = None) -> str:
+    import subprocess  # takes 3 ms, and most projects have no repository here
+
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _FIXED
     try:
         run = subprocess.run(  # noqa: S603 - no shell; refs and names of commits come from git itself

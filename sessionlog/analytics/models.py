@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.selection import Selection
@@ -11,12 +9,15 @@ from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_columns import COLUMNS as USAGE_COLUMNS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.fast_dataclasses import dataclass, field, fields_of, replace
+from sessionlog.ledger.current_prices import CurrentPrice, current_price
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Unpack
 
     from sessionlog.analytics.question import Options, Paths
-    from sessionlog.pricing.book import PriceInfo
+    from sessionlog.ledger.current_prices import CurrentPrices
+    from sessionlog.ledger.reading import ReadBook
 
 _BY = ("provider", "model")
 _PER_MILLION = "US dollars per million tokens now, without tiers; `sessionlog pricing MODEL` has all"
@@ -28,27 +29,27 @@ class ModelRow(UsageRow):
     """A model's usage and price.
 
     Attributes:
-        price: Its current price; None if unknown.
+        price: Its current price.
         selected_nano: The cost of all models in the selection; None where none is known.
     """
 
-    price: PriceInfo | None = None
+    price: CurrentPrice = CurrentPrice()
     selected_nano: int | None = None
 
     @property
     def input_usd_per_mtok(self) -> float | None:
         """US dollars per million input tokens that touch no cache."""
-        return None if self.price is None else self.price.pricing.input_per_mtok
+        return self.price.input_usd
 
     @property
     def output_usd_per_mtok(self) -> float | None:
         """US dollars per million output tokens."""
-        return None if self.price is None else self.price.pricing.output_per_mtok
+        return self.price.output_usd
 
     @property
     def price_source(self) -> str:
         """The source of the price; empty if the price is unknown."""
-        return "" if self.price is None else self.price.source
+        return self.price.source
 
     @property
     def cost_share(self) -> float | None:
@@ -99,12 +100,19 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
     question = Question(paths=paths, **options)
     ModelReport().sorted_by(question.sort)  # report a wrong column before reading
     selection = replace(question, by=None).selection(Selection, _BY)
-    usage = answer(question, lambda book: fold_usage(book, selection), cuts=selection.cuts(), with_calls=False)
-    prices = question.price_book()
 
-    def priced(row: UsageRow) -> ModelRow:
-        price = prices.explain(row.provider, row.model) if row.keys else None
+    def fold(book: ReadBook) -> tuple[UsageReport, CurrentPrices]:
+        return fold_usage(book, selection), book.current_prices()
+
+    usage, known = answer(question, fold, cuts=selection.cuts(), with_calls=False)
+    names = [(row.provider, row.model) for row in usage.rows]
+    if not known.keys() >= set(names):
+        prices = question.price_book()
+        known = {name: current_price(prices, *name) for name in names}
+
+    def priced(row: UsageRow, price: CurrentPrice) -> ModelRow:
         return ModelRow(**fields_of(row), price=price, selected_nano=usage.totals.cost_nano)
 
-    priced_rows = {"rows": tuple(map(priced, usage.rows)), "totals": priced(usage.totals)}
+    rows = tuple(priced(row, known[name]) for row, name in zip(usage.rows, names, strict=True))
+    priced_rows = {"rows": rows, "totals": priced(usage.totals, CurrentPrice())}
     return ModelReport(**fields_of(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)

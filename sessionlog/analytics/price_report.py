@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Any
 
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.pricing.book import PriceInfo
-from sessionlog.pricing.model_pricing import ModelPricing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from sessionlog.pricing.book import PriceInfo
+    from sessionlog.pricing.model_pricing import ModelPricing
 
 PRICES = ("input_per_mtok", "output_per_mtok", "cache_read_per_mtok", "cache_write_per_mtok", "cache_write_1h_per_mtok")
 """The prices of a model, in US dollars per million tokens."""

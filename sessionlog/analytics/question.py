@@ -266,7 +266,8 @@ def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
     """
     wanted = _sources(filters)
     if wanted:
-        from sessionlog.sources.registry import OURS, choose_sources
+        from sessionlog.sources.names import OURS
+        from sessionlog.sources.registry import choose_sources
 
         if not all(name in OURS for name in wanted):  # others, and patterns, need every source to be loaded
             choose_sources(wanted)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from sessionlog.analytics.columns import Column, column_aliases, counted, document
 from sessionlog.analytics.row_order import by_column, by_keys
 from sessionlog.analytics.usage_columns import Sums
-from sessionlog.analytics.window import UsageWindow
-from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import dataclass, replace
-from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, ClassVar, Self
+
+    from sessionlog.analytics.window import UsageWindow
+    from sessionlog.errors import Problem
+    from sessionlog.ledger.reading import ReadBook
 
 _NAMED_PROBLEMS = 10
 

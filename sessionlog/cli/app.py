@@ -131,8 +131,14 @@ def _value(param: Any) -> str:
     return "" if param.param_type_name == "argument" else f" {param.opts[-1].lstrip('-').upper()}"
 
 
-def build_app(commands: Sequence[str] = tuple(COMMANDS), *, only_overview: bool = False) -> typer.Typer:
-    """Return the application with these commands; for the overview their modules and options are not needed."""
+def build_app(
+    commands: Sequence[str] = tuple(COMMANDS), *, only_overview: bool = False, has_options: bool = True
+) -> typer.Typer:
+    """Return the application with these commands; for the overview their modules and options are not needed.
+
+    It needs no options of its own for a command line that begins with a command. Typer would check them first, with
+    pydantic, which takes more than half of the time of a command's help.
+    """
     built = typer.Typer(
         name="sessionlog",
         cls=_Overview,
@@ -141,9 +147,10 @@ def build_app(commands: Sequence[str] = tuple(COMMANDS), *, only_overview: bool 
         "`sessionlog sources` shows where they are looked for.",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
+        add_completion=has_options,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    built.callback()(_global)
+    built.callback(add_help_option=has_options)(_global if has_options else lambda: None)
     for name in commands:
         summary = COMMANDS[name]
         if only_overview:
@@ -209,9 +216,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line, or help if it is empty, and return its exit code; usage errors are printed escaped."""
     words = options.subcommand_first(arguments) or ["--help"]
     named = [word for word in words[:1] if word in COMMANDS]
-    only_overview = words in (["--help"], ["-h"]) and "_SESSIONLOG_COMPLETE" not in os.environ
+    is_completion = "_SESSIONLOG_COMPLETE" in os.environ
+    only_overview = words in (["--help"], ["-h"]) and not is_completion
     try:
-        app = build_app(named or tuple(COMMANDS), only_overview=only_overview)
+        app = build_app(named or tuple(COMMANDS), only_overview=only_overview, has_options=is_completion or not named)
         result = app(args=words, prog_name="sessionlog", standalone_mode=False)
     except Exception as error:
         message = getattr(error, "format_message", None)

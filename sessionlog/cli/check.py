@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sessionlog import files
-from sessionlog.analytics.place import places_among
-from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json, print_text
-from sessionlog.engine.place_check import check_place
 from sessionlog.errors import LogNotReadable
-from sessionlog.reader.check import FileCheck
-from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.render.check import OF_EXPORTS, check_document, is_left, render_check, render_repair
 from sessionlog.sources.check import check_sources
-from sessionlog.sources.registry import NATIVE
+from sessionlog.sources.names import NATIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessionlog.reader.check import FileCheck
+    from sessionlog.reader.repair import Repair
 
 
 def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int) -> None:
@@ -27,11 +27,14 @@ def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, a
     Example: sessionlog check --repair ~/.local/state/sessionlog/sessions
     """
     context = r.report_context(paths, any_file=True)
-    if places := places_among(context.paths or ()):
-        if repair:
-            fail(f"--repair is for logs, and {places[0]} is an export: restore its damaged files from a copy")
-        _check_places(places, context, strict=strict, notes=notes, as_json=as_json)
-        return
+    if context.paths:
+        from sessionlog.analytics.place import places_among
+
+        if places := places_among(context.paths):
+            if repair:
+                fail(f"--repair is for logs, and {places[0]} is an export: restore its damaged files from a copy")
+            _check_places(places, context, strict=strict, notes=notes, as_json=as_json)
+            return
     with r.scan_progress() as progress:
         found = list(check_sources(context.paths, context.env, max_line=max_line, progress=progress))
     results = [result for _, result in found]
@@ -50,6 +53,9 @@ def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, a
 
 def _check_places(places: Sequence[str], context: r.ReportContext, *, strict: bool, notes: bool, as_json: bool) -> None:
     """Check what machines have exported."""
+    from sessionlog.analytics.window import utc_nanoseconds
+    from sessionlog.engine.place_check import check_place
+
     with r.scan_progress("checking files") as progress:
         now_ns = utc_nanoseconds(context.now)
         results = [result for place in places for result in check_place(place, now_ns, progress=progress)]
@@ -63,6 +69,8 @@ def _check_places(places: Sequence[str], context: r.ReportContext, *, strict: bo
 
 def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, Repair | str]:
     """Repair our own logs; return by path what was done, or why nothing was."""
+    from sessionlog.reader.repair import repair_log
+
     repairs: dict[str, Repair | str] = {}
     for source, result in found:
         if not result.damaged:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
-from sessionlog.export.events import ExportedEvents, export_events
-from sessionlog.export.otlp import SIGNALS, Exported, export_otlp
-from sessionlog.export.parquet import ExportedParquet, export_parquet
-from sessionlog.render.export import render_events, render_exported, render_parquet
-from sessionlog.render.line import Line
-from sessionlog.render.notes import damage_note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sessionlog.export.events import ExportedEvents
+    from sessionlog.export.otlp import Exported
+    from sessionlog.export.parquet import ExportedParquet
+    from sessionlog.render.line import Line
 
 
 def export(
@@ -60,7 +61,7 @@ def export(
     _check_collector(destination, {**of_parquet, "--no-text": no_text})
     _to_collector(
         arguments, otlp, headers=_headers(header or ()), dry_run=dry_run, as_json=as_json, content=content, again=again,
-        signals=r.split_list([signals]) if signals is not None else SIGNALS,
+        signals=None if signals is None else r.split_list([signals]),
     )  # fmt: skip
 
 
@@ -101,6 +102,9 @@ def _to_parquet(
     texts: bool | None,
 ) -> None:
     """Export the ledger, and events with or without texts unless `texts` is None."""
+    from sessionlog.export.parquet import export_parquet
+    from sessionlog.render.export import render_parquet
+
     context = arguments.context()
     with r.scan_progress() as progress, r.scan_progress("writing") as sent:
         done = export_parquet(
@@ -109,6 +113,8 @@ def _to_parquet(
         )  # fmt: skip
     events = None
     if texts is not None:
+        from sessionlog.export.events import export_events
+
         with r.scan_progress("reading events") as progress:
             selection = r.event_selection(context, arguments, progress=progress)
             events = export_events(destination, selection, done.machine_id, has_texts=texts, dry_run=dry_run)
@@ -120,18 +126,23 @@ def _to_collector(
     endpoint: str,
     *,
     headers: Mapping[str, str],
-    signals: Sequence[str],
+    signals: Sequence[str] | None,
     content: bool,
     again: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
+    import logging
+
+    from sessionlog.export.otlp import SIGNALS, export_otlp
+    from sessionlog.render.export import render_exported
+
     context = arguments.context()
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # our own messages have what exporters log
     with r.scan_progress() as progress, r.scan_progress("sending") as sent:
         done = export_otlp(
-            context.paths, endpoint=endpoint, headers=headers, signals=signals, content=content, again=again,
-            dry_run=dry_run, sent=sent, **arguments.options(context, progress),
+            context.paths, endpoint=endpoint, headers=headers, signals=SIGNALS if signals is None else signals,
+            content=content, again=again, dry_run=dry_run, sent=sent, **arguments.options(context, progress),
         )  # fmt: skip
     _show(done, partial(render_exported, done), arguments, context, as_json=as_json)
     if done.rejected:
@@ -153,9 +164,15 @@ def _show(
     else:
         r.print_lines(render)
         if events is not None:
+            from sessionlog.render.export import render_events
+
             r.print_lines(partial(render_events, events, is_dry=getattr(done, "dry_run", False)))
-    for sentence in (*done.notes, *([damage_note(done.problem_count, done.problems)] if done.problem_count else [])):
+    for sentence in done.notes:
         note(sentence)
+    if done.problem_count:
+        from sessionlog.render.notes import damage_note
+
+        note(damage_note(done.problem_count, done.problems))
     if done.is_empty:
         narrowed = bool(arguments.since or arguments.until or arguments.filters)
         note(r.nothing_found(context, narrowed=narrowed))

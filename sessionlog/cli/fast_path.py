@@ -6,7 +6,6 @@ everything else (help, mistakes, completion, abbreviated and repeated options): 
 
 from __future__ import annotations
 
-import gc
 import os
 
 from sessionlog.cli.options import COMMANDS, FORMATS, Option, settings_of, subcommand_first
@@ -28,17 +27,13 @@ def run(argv: Sequence[str]) -> int | None:
         return None
     from sessionlog.cli import cached_path
 
-    gc.disable()  # there is no garbage yet, and a collection costs 1 ms
-    try:
-        if argv[0] == "guard":  # agents wait for it: `functions` would import every report
-            from sessionlog.cli.guard import guard
-            from sessionlog.cli.output import run_command
+    if argv[0] == "guard":  # agents wait for it: `functions` would import every report
+        from sessionlog.cli.guard import guard
+        from sessionlog.cli.output import run_command
 
-            return run_command(guard, **settings)
-        if cached_path.answer(argv[0], settings):
-            return 0
-    finally:
-        gc.enable()
+        return run_command(guard, **settings)
+    if cached_path.answer(argv[0], settings):
+        return 0
     from sessionlog.cli.functions import function_of
     from sessionlog.cli.output import run_command
 
@@ -80,7 +75,7 @@ def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | 
             return None
         if option.kind != "flag" and not equals:
             value = next(rest, "")
-            if value.startswith("-"):
+            if value.startswith("-") and value != "-":
                 return None
         setting = True if option.kind == "flag" and not equals else _value(option, value)
         if setting is None or (option.setting in given and option.kind != "texts"):

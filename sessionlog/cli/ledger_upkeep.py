@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-import typer
-
 from sessionlog import files
 from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
@@ -146,4 +144,6 @@ def _agreed(found: upkeep.Forgettable) -> bool:
     """Ask at the terminal; without one, fail."""
     if not sys.stdin.isatty():
         fail(f"{render_forgettable(found)}; add --yes to forget it")
+    import typer
+
     return typer.confirm(f"forget {render_forgettable(found)}?", err=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
-from typing import Any
-
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.price_report import PriceReport
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_text
-from sessionlog.pricing.book import PriceBook, PriceInfo
-from sessionlog.render.pricing import render_no_price, render_price
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from sessionlog.pricing.book import PriceBook, PriceInfo
 
 
 def pricing(
@@ -37,10 +38,14 @@ def pricing(
     found = _listed(book, model, provider, at_ns) if listing else _price_of(book, model or "", provider, at_ns)
     if form != "table" or (listing and found):
         r.print_report(PriceReport(rows=tuple(found), priced_from=book.version), form, context)
-    elif found:
-        print_text(render_price(found[0]))
     elif not listing:
-        print_text(render_no_price(provider or "", model or "", context.settings.config_path))
+        from sessionlog.render.pricing import render_no_price, render_price
+
+        print_text(
+            render_price(found[0])
+            if found
+            else render_no_price(provider or "", model or "", context.settings.config_path)
+        )
     if listing and not (found and form == "table"):
         note(f"{counted(len(found), 'model')} · {book.version}")
     elif not found:
@@ -64,6 +69,8 @@ def _note_matches(count: int) -> None:
 
 
 def _matches(info: PriceInfo, model: str | None, provider: str | None) -> bool:
+    from fnmatch import fnmatchcase
+
     filters = [(info.model, model), (info.provider, provider)]
     return all(
         fnmatchcase(name.lower(), pattern.lower() if any(c in pattern for c in "*?[") else f"*{pattern.lower()}*")

@@ -404,14 +404,14 @@ def note_archived(entry: Entry) -> None:
 
 def _nearest_values(arguments: ReportArguments, context: ReportContext) -> Iterator[str]:
     """Yield suggestions for filters without a wildcard that match no value in the logs."""
-    from difflib import get_close_matches
-
-    from sessionlog.analytics.usage import aggregate_usage
-
     for key in ("provider", "model", "project", "status"):
         plain = [pattern for pattern in arguments.filters.get(key, ()) if not any(sign in pattern for sign in "*?[")]
         if not plain:
             continue
+        from difflib import get_close_matches
+
+        from sessionlog.analytics.usage import aggregate_usage
+
         usage = aggregate_usage(context.paths, by=[key], env=context.env, ledger=context.ledger, now=context.now)
         values = {row.keys[key].lower(): row.keys[key] for row in usage.rows}
         for pattern in (one for one in plain if one.lower() not in values):
@@ -442,7 +442,7 @@ def nothing_found(context: ReportContext, *, narrowed: bool, unrecognised: int =
     if context.paths is not None and _has_place(context.paths):
         fits = " that fits the time and the filters" if narrowed else ""
         return f"no {what} in {places}{fits}; `sessionlog export DEST --parquet` on each machine adds its own"
-    there = (narrowed and _knows_logs(context)) or _finds_logs(context)
+    there = _knows_logs(context) or _finds_logs(context)
     if narrowed and there:
         return f"no session in {places} fits the time and the filters; try `--since 1mo`, or without them"
     if there and what != "sessions":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sessionlog.analytics.routing import RoutingQualityScan, RoutingReport, scan_routing_quality
 from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import fail, note
 from sessionlog.render.notes import damage_note
-from sessionlog.sources.registry import NATIVE, choose_sources
+from sessionlog.sources.names import NATIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def routing_quality(*, axis: str | None, width: int | None, **settings: Any) -> None:
@@ -19,8 +21,11 @@ def routing_quality(*, axis: str | None, width: int | None, **settings: Any) -> 
     """
     arguments = r.ReportArguments(settings)
     context = arguments.context()
-    if not any(one.id in NATIVE for one in choose_sources(r.split_list(arguments.source))):
-        fail("only sessionlog's own logs have routing decisions: use --source native")
+    if arguments.source is not None:
+        from sessionlog.sources.registry import choose_sources
+
+        if not any(one.id in NATIVE for one in choose_sources(r.split_list(arguments.source))):
+            fail("only sessionlog's own logs have routing decisions: use --source native")
     window = parse_usage_window(arguments.since, until=arguments.until, now=context.now, tz=context.zone)
     folders = context.paths or context.settings.session_dir
     scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NoReturn
-
 from sessionlog.analytics.sql.question import LedgerQuery, limit_memory
 from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import reporting as r
-from sessionlog.cli.ledger import opened_ledger
 from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
 from sessionlog.cli.sql_output import print_answer, show_schema
-from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable
-from sessionlog.ledger.ask import refresh
-from sessionlog.render.sql import column_lines
+from sessionlog.ledger.cached import ask_current
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
 
 _TABLES = "The tables themselves are main.responses, main.sessions, main.calls and others: see sqlite_schema."
 _OF_EVENTS = ("since", "until", "project", "source", "session", "tz", "jobs")
@@ -82,6 +81,12 @@ def _query_ledger(question: str, arguments: r.ReportArguments, *, no_sync: bool,
 
 def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
     """Read what is new in the logs into the ledger, and print its notes."""
+    if not context.settings.prices and ask_current(path, context.env, lambda _: True):
+        return
+    from sessionlog.cli.ledger import opened_ledger
+    from sessionlog.engine.scanner import scanner
+    from sessionlog.ledger.ask import refresh
+
     with opened_ledger(context, path) as book, r.scan_progress() as progress:
         refresh(book, context.env, scanner=scanner(), progress=progress)
     for sentence in book.notes:
@@ -90,6 +95,8 @@ def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
 
 def _fail_with_hint(error: InvalidQuery) -> NoReturn:
     note(f"sessionlog: SQLite cannot answer: {error}")
+    from sessionlog.render.sql import column_lines
+
     is_too_much = "too big" in str(error)
     hints = column_lines(VIEWS) if "no such" in str(error) else ("`sessionlog sql --schema` lists views and columns",)
     for line in ("a value may have 4 MiB",) if is_too_much else hints:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 
-from sessionlog.analytics.sql.result_stream import Query, ResultStream, read_result
-from sessionlog.analytics.sql.views import View
+from sessionlog.analytics.sql.result_stream import ResultStream, read_result
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import fail, json_text, print_json, print_text
 from sessionlog.render.sql import (
@@ -18,6 +16,13 @@ from sessionlog.render.sql import (
     row_document,
     views_document,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sessionlog.analytics.sql.result_stream import Query
+    from sessionlog.analytics.sql.views import View
 
 _SHOWN = 1000
 """Rows that a table shows; JSON, CSV and Markdown have all."""

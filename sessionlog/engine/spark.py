@@ -32,8 +32,9 @@ from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.schema import CALL, LETTER, QUARTER_NS, RESPONSE
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
+from sessionlog.sources.names import OURS
 from sessionlog.sources.protocol import Source
-from sessionlog.sources.registry import OURS, load_source
+from sessionlog.sources.registry import load_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

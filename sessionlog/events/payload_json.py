@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from sessionlog.events.envelope import Event
@@ -20,6 +19,7 @@ from sessionlog.events.payloads import (
 from sessionlog.events.sanitise import str_of_int
 from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.events.usage import read_usage
+from sessionlog.fast_dataclasses import annotations_of, fields_of
 
 
 def payload(event: Event) -> Payload | None:
@@ -47,26 +47,22 @@ def read_payload(cls: type[Payload], data: Mapping[str, Any]) -> Payload:
 def to_data(value: Payload) -> dict[str, Any]:
     """Return the payload as the JSON object to log: unknown fields last, None left out."""
     out: dict[str, Any] = {}
-    for item in fields(value):
-        if item.name == "extra":
-            continue
-        part = getattr(value, item.name)
-        if part is None:
+    for name, part in fields_of(value).items():
+        if name == "extra" or part is None:
             continue
         if isinstance(part, TokenUsage):
-            part = part.to_dict()
+            out[name] = part.to_dict()
         elif isinstance(part, Payload):
-            part = to_data(part)
-        elif isinstance(part, tuple):
-            part = list(part)
-        out[item.name] = part
+            out[name] = to_data(part)
+        else:
+            out[name] = list(part) if isinstance(part, tuple) else part
     return {**out, **value.extra}
 
 
 def _readers(cls: type[Payload]) -> Mapping[str, Callable[[Any], Any]]:
     readers = _BY_CLASS.get(cls)
     if readers is None:
-        readers = {f.name: _READERS[str(f.type)] for f in fields(cls) if f.name != "extra"}
+        readers = {name: _READERS[kind] for name, kind in annotations_of(cls).items() if name != "extra"}
         _BY_CLASS[cls] = readers
     return readers
 

@@ -17,7 +17,6 @@ If more tokens were cached than `input_tokens` has, the cached ones are not part
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from sessionlog.events.tokens import MAX_COUNT, TOKEN_CLASSES, TokenUsage, read_count
@@ -181,8 +180,11 @@ def usage_fields(usage: object) -> dict[str, Any]:
             return made
     held = getattr(usage, "__dict__", None)
     own = dict(held) if isinstance(held, Mapping) else {}
-    if is_dataclass(usage) and not isinstance(usage, type):  # defaults of its class, and fields that have slots
-        return {f.name: getattr(usage, f.name) for f in fields(usage) if hasattr(usage, f.name)} | own
+    if hasattr(type(usage), "__dataclass_fields__"):  # defaults of its class, and fields that have slots
+        from dataclasses import fields
+
+        kind: Any = type(usage)
+        return {f.name: getattr(usage, f.name) for f in fields(kind) if hasattr(usage, f.name)} | own
     return own if _READABLE & own.keys() else own | _known_attributes(usage)
 
 

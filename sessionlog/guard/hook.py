@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import os
 
-from sessionlog.analytics.status.json_reader import read_json
 from sessionlog.errors import InvalidQuery
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.json_reader import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 from sessionlog.errors import Problem
+from sessionlog.fast_dataclasses import fields_of
 from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.rows import LogRows, to_rows
@@ -137,6 +137,7 @@ class Book(ReadBook):
                 self._writer().reprice()
             elif self._waiting is None:
                 self.connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute("DELETE FROM current_prices")
             self.set_meta("prices", prices.fingerprint)
             self.set_meta("priced_from", prices.version)
             self.set_meta("own_prices", "no" if prices.is_shipped else "yes")
@@ -217,4 +218,4 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 def problems_text(problems: Problems) -> str:
     """Return the named problems as JSON."""
-    return json.dumps([asdict(problem) for problem in problems.first[:MOST_NAMED]])
+    return json.dumps([fields_of(problem) for problem in problems.first[:MOST_NAMED]])

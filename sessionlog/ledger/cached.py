@@ -67,9 +67,9 @@ def ask_current(path: str, env: Mapping[str, str], question: Callable[[ReadBook]
         connection = open_up_to_date(path, env)
         if connection is None:
             return None
-        from sessionlog.ledger.reading import ReadBook
+        from sessionlog.ledger.current_book import CurrentBook
 
-        book = ReadBook(connection)
+        book = CurrentBook(connection)
         try:
             return question(book)
         finally:

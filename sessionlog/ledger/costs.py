@@ -11,11 +11,13 @@ from operator import itemgetter
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.schema import LABEL
-from sessionlog.pricing.book import DAY_NS, PriceBook, Spans, rates_at
+from sessionlog.pricing.book import DAY_NS, PriceBook, rates_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from sessionlog.pricing.book import Spans
 
     Label = tuple[Any, ...]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.errors import Problem
+    from sessionlog.ledger.agents import Agent
     from sessionlog.sources.protocol import Log, Source
 
     ChangedLog = tuple[str | bytes, str]
@@ -194,7 +195,9 @@ class Snapshot:
 
     def write(self, connection: sqlite3.Connection, listed: Sequence[Log | Problem]) -> None:
         """Store the snapshot, without the logs that were found: `files` has their states."""
+        from sessionlog.ledger.agents import describe_agent, write_agents
         from sessionlog.ledger.identity import stored_path
+        from sessionlog.sources.registry import registry
 
         if any(hasattr(item, "kind") for item in listed):  # a place that cannot be listed is reported every time
             connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
@@ -205,8 +208,9 @@ class Snapshot:
         mtimes |= {path: self._mtime(path) for path in odd}
         folders = {stored_path(path): mtime_ns for path, mtime_ns in mtimes.items()}
         absent, asked = _absent_in_pwd(self._env, self._sources), self._env.asked
+        described_in: dict[str, str] = self._env
         if absent is not None:
-            asked = asked - {"PWD"}
+            asked, described_in = asked - {"PWD"}, {**self._env, "PWD": _HERE}
             for template in absent:
                 folders.pop(_fill_pwd(template, self._env), None)
                 folders[template] = _ABSENT
@@ -217,12 +221,16 @@ class Snapshot:
             if rows:
                 marks = ", ".join("?" * len(rows[0]))
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - names of the schema
+        described = () if registry().problems else self._sources  # what cannot be used is named by each report
+        write_agents(connection, [describe_agent(source, described_in) for source in described])
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (__version__,))
 
 
 def _folders(env: RecordingEnv, sources: Sequence[Source]) -> Iterator[str]:
     """Yield all folders in which a log could be new (also places that are logs), package folders and the price list."""
     for source in sources:
+        kept = source.retention(env)
+        yield from () if kept is None else kept.files
         for place in source.locate(env):
             yield place
             for folder, folders, _ in os.walk(place):
@@ -241,6 +249,17 @@ def _absent_in_pwd(env: RecordingEnv, sources: Sequence[Source]) -> list[str] | 
     if {_fill_pwd(place, env) for place in places} != now - elsewhere:
         return None
     return places if all(_mtime(_fill_pwd(place, env)) == _ABSENT for place in places) else None
+
+
+def known_agents(connection: sqlite3.Connection, env: Mapping[str, str]) -> list[Agent]:
+    """Return the agents as the last sync described them, for a ledger that is up to date."""
+    from sessionlog.fast_dataclasses import replace
+    from sessionlog.ledger.agents import read_agents
+
+    agents = read_agents(connection)
+    if not os.path.isabs(env.get("PWD", "")):  # then no place depends on the working folder
+        return [replace(one, places=tuple(p for p in one.places if not p.startswith(_HERE))) for one in agents]
+    return [replace(one, places=tuple(_fill_pwd(place, env) for place in one.places)) for one in agents]
 
 
 def _fill_pwd(path: Any, env: Mapping[str, str]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import ATTRIBUTION, CHANGES, RESUMES, VERSION, VIEWS, WIRE
+from sessionlog.ledger.schema import ATTRIBUTION, CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE
 from sessionlog.ledger.trust import is_older, version_of
 
 TYPE_CHECKING = False
@@ -58,6 +58,10 @@ _FROM_6 = (
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
+_FROM_7 = (
+    "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
+    *KEPT,
+)
 
 
 def migrate(connection: sqlite3.Connection) -> bool:
@@ -67,7 +71,9 @@ def migrate(connection: sqlite3.Connection) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = version_of(connection)  # another process may have migrated it meanwhile
-        steps = (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6)
+        steps = (
+            (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (8, _FROM_7),
+        )  # fmt: skip
         for older_than, statements in steps:
             for statement in statements if version < older_than else ():
                 connection.execute(statement)

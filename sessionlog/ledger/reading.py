@@ -10,8 +10,11 @@ from sessionlog.ledger.storable import rows_of, storable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from sessionlog.ledger.agents import Agent
+    from sessionlog.ledger.current_prices import CurrentPrices
 
 MOST_NAMED = 100
 """Problems that are kept; beyond that they are only counted."""
@@ -89,6 +92,14 @@ class ReadBook:
         """Return a value of the table `meta`; None where there is none of that name."""
         row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
+
+    def current_prices(self) -> CurrentPrices:
+        """Return what models cost now, as far as that is kept; none, because that may be out of date."""
+        return {}
+
+    def agents(self, env: Mapping[str, str]) -> Sequence[Agent]:  # noqa: ARG002 - a `CurrentBook` needs it
+        """Return the agents whose logs can be read, if they are kept; none, because that may be out of date."""
+        return ()
 
     def machine_of(self, label_id: int) -> str:  # noqa: ARG002 - all labels of a ledger are of one machine
         """Return the name of the machine whose records have a label, or whose calls have a name."""

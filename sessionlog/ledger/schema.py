@@ -9,7 +9,9 @@ counts of copies; it counts unless a request on the wire is the same one (see `w
 with an `n` below `MADE`, `wire_matches` has the pair, and a session of which the wire's log has given all to agents'
 sessions is `absorbed`, and not in `sessions` either. `variables`, `folders`
 and `listings` are the snapshot of the last sync (see `freshness`), `session_changes` spares exports what has not
-changed (see `changes`). `reservations` belong to budgets, not to logs.
+changed (see `changes`). `agents` describes the sources of that sync (see `agents`), and `current_prices` has what each
+model costs now (see `current_prices`): reports without news read them in place of sources and the price list.
+`reservations` belong to budgets, not to logs.
 
 Money is in nano-dollars, time in nanoseconds since 1970 UTC. `cost_nano` is the cost as recorded in the log,
 `estimate_nano` the estimate for records without one; a record with neither is unpriced, unless it has nothing to price
@@ -20,7 +22,7 @@ letter per request: the letter's code minus `LETTER` is the bucket of its latenc
 
 from __future__ import annotations
 
-VERSION = 7
+VERSION = 8
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -39,6 +41,28 @@ HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 
 CHANGES = "CREATE TABLE session_changes (session_id INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT"
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
+
+KEPT = (
+    """CREATE TABLE agents (
+        n INTEGER PRIMARY KEY,
+        source TEXT NOT NULL,
+        title TEXT NOT NULL,
+        places ANY NOT NULL,
+        kept_days INTEGER,
+        kept_by TEXT,
+        caveat TEXT NOT NULL
+    ) STRICT""",
+    """CREATE TABLE current_prices (
+        provider TEXT NOT NULL,
+        model TEXT NOT NULL,
+        input_usd REAL,
+        output_usd REAL,
+        source TEXT NOT NULL,
+        until_ns INTEGER,
+        PRIMARY KEY (provider, model)
+    ) STRICT, WITHOUT ROWID""",
+)
+"""What reports without news need of sources and the price list."""
 
 VIEWS = (
     "CREATE VIEW records AS SELECT * FROM responses WHERE counts",
@@ -263,7 +287,7 @@ CREATE TABLE reservations (
     after_ns INTEGER NOT NULL
 ) STRICT;
 
-{"; ".join((*VIEWS, *WIRE))};
+{"; ".join((*KEPT, *VIEWS, *WIRE))};
 """
 
 COPY_INDEXES = (

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.hashes import hash_name
 from sessionlog.ledger.costs import PricedLabels
+from sessionlog.ledger.current_prices import write_current_prices
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
 from sessionlog.ledger.rows import LogRows, Row
@@ -177,8 +178,9 @@ class Writer:
         self.touch_all()
 
     def reconcile(self) -> None:
-        """Update what was touched: sessions, which copies count, totals."""
+        """Update what was touched: sessions, which copies count, totals, prices of new models."""
         reconcile(self._connection, self._ids, self._touched, self._prices)
+        write_current_prices(self._connection, self._prices)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:

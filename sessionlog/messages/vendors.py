@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
-from urllib.parse import urlsplit
-
 _VENDORS = {"x": "x-ai", "googleapis": "google", "amazonaws": "aws"}
 
 
 def vendor_of(address: object) -> str | None:
     """Return the provider at an address: `openai` for api.openai.com; the host name where there is no domain."""
+    from urllib.parse import urlsplit
+
     host = urlsplit(str(address or "")).hostname or ""
     labels = host.split(".")
     if len(labels) < 2 or _is_ip(host):
@@ -18,6 +17,8 @@ def vendor_of(address: object) -> str | None:
 
 
 def _is_ip(host: str) -> bool:
+    from ipaddress import ip_address
+
     try:
         ip_address(host)
     except ValueError:

@@ -8,20 +8,27 @@ ledger looks up a few models millions of times.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any
 
-from msgspec import Struct
-
-from sessionlog.events.tokens import TokenUsage
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
 from sessionlog.pricing.lookup import Listing, find_listing
 from sessionlog.pricing.model_pricing import ModelPricing
 from sessionlog.pricing.own_prices import OwnPrice, OwnPrices, parse_own_prices
-from sessionlog.pricing.price_list import Listed, PriceList, load_price_list
-from sessionlog.pricing.rates import Rates, build_rates, price_at, thresholds
-from sessionlog.pricing.schedule import active_variants, spans_of_day
+from sessionlog.pricing.price_list import load_price_list, price_at, thresholds
+from sessionlog.pricing.schedule import active_variants, next_change, spans_of_day
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from sessionlog.events.tokens import TokenUsage
+    from sessionlog.pricing.price_list import Listed, PriceList
+    from sessionlog.pricing.rates import Rates
+
+    Spans = tuple[tuple[int, Rates | None], ...]
+    """The rates of one UTC day: (second from which they hold, rates or None for an unknown price), in order."""
 
 _SECOND_NS = 1_000_000_000
 DAY_NS = 86_400 * _SECOND_NS
@@ -30,14 +37,16 @@ _MAX_CACHED = 8192  # names come from logs, and a hostile log must not fill the 
 _RULES = 1
 
 
-class PriceTier(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceTier:
     """Prices of a request with more than `above_prompt_tokens` prompt tokens, for all of its tokens."""
 
     above_prompt_tokens: int
     pricing: ModelPricing
 
 
-class PriceInfo(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceInfo:
     """What a model costs at one moment, and the source of that price.
 
     Attributes:
@@ -57,10 +66,6 @@ class PriceInfo(Struct, frozen=True, kw_only=True):
     tiers: tuple[PriceTier, ...] = ()
     valid_from: str | None = None
     variants: tuple[str, ...] = ()
-
-
-Spans = tuple[tuple[int, Rates | None], ...]
-"""The rates of one UTC day: (second from which they hold, rates or None for an unknown price), in order."""
 
 
 class PriceBook:
@@ -183,6 +188,15 @@ class PriceBook:
             return _own_info(found, provider or "")
         return None if found is None else self._list_info(found, at_ns)
 
+    def changes_ns(self, provider: str, model: str) -> int | None:
+        """Return the time from which a model may have another price than now; None while this list holds."""
+        found = self._find(provider, model)
+        if found is None or isinstance(found, OwnPrice):
+            return None
+        day, ns = divmod(self._clock(), DAY_NS)
+        change = next_change(found.model, day, ns // _SECOND_NS)
+        return None if change is None else change[0] * DAY_NS + change[1] * _SECOND_NS
+
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
         """Yield every price at a moment (None is now): the user's own first, then the list by provider."""
         at_ns = self._clock() if at_ns is None else at_ns
@@ -206,6 +220,8 @@ class PriceBook:
         found = self._find(provider, model)
         if found is None:
             return ((0, None),)
+        from sessionlog.pricing.rates import build_rates  # an explanation has no use for them
+
         if isinstance(found, OwnPrice):
             return ((0, build_rates(found.prices)),)
         spans = spans_of_day(found.model, day, {} if found.resold else context)

@@ -7,10 +7,13 @@ tokens cost what plain input costs, because a list that does not name them bills
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from sessionlog.errors import InvalidPrices
 from sessionlog.fast_dataclasses import dataclass, fields_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def check_price(name: str, value: Any) -> None:

@@ -8,19 +8,21 @@ error when the prices are read, never a wrong cost later.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
-from typing import Any
-
-from msgspec import Struct
 
 from sessionlog.errors import InvalidPrices
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.pricing.model_pricing import ModelPricing, check_price
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PRICE_KEYS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 _ALLOWED = "input, output (both required), cache_read, cache_write, cache_write_1h: US dollars per million tokens"
 
 
-class OwnPrice(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPrice:
     """One entry: the key as the user wrote it, and its prices by token class."""
 
     key: str
@@ -52,8 +54,10 @@ class OwnPrices:
         bare = model.strip().lower()
         full = f"{provider.strip().lower()}/{bare}"
         exact = self._exact.get(full) or self._exact.get(bare)
-        if exact is not None:
+        if exact is not None or not self._globs:
             return exact
+        from fnmatch import fnmatchcase
+
         hits = (entry for pattern, entry in self._globs if fnmatchcase(full, pattern) or fnmatchcase(bare, pattern))
         return next(hits, None)
 

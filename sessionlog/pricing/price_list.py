@@ -1,11 +1,13 @@
 """PriceList: the shipped list of what vendors charge, as data.
 
-`sessionlog/data/prices.json.gz` is read once, when the first price is looked up, and kept as plain dicts: a report
-needs a handful of the two thousand models. Its shape (prices are decimal texts in US dollars per million tokens):
+`sessionlog/data/prices.json.gz` is read once, when the first price is looked up, and kept as plain dicts. A report
+needs a handful of the two thousand models, so each provider's models have a line of their own, parsed on first use. The
+first line is the head; the lines after it are of the providers in their order (prices are decimal texts in US dollars
+per million tokens):
 
     {"source", "retrieved_at", "licence", "unit",
-     "providers": {id: {"api", "provider_match"?, "model_match"?, "fallback"?, "models": [
-        {"id", "match", "periods": [{"from"?, "hours"?, "prices"}], "variants"?: [{"when", "from"?, "prices"}]}]}}}
+     "providers": {id: {"api", "provider_match"?, "model_match"?, "fallback"?}}}
+    [{"id", "match", "periods": [{"from"?, "hours"?, "prices"}], "variants"?: [{"when", "from"?, "prices"}]}, …]
 
 `match` is a clause (`lookup.Clause`), `prices` maps input, output, cache_read, cache_write, cache_write_1h, reasoning
 and request (per thousand requests) to "1.25" or {"base": "1.25", "above": [[200000, "2.5"]]}. `{}` is free; `null`
@@ -14,24 +16,28 @@ means that the list knows no token price, for instance because it charges by the
 
 from __future__ import annotations
 
+import os
 import zlib
-from collections.abc import Mapping
 from functools import cache
-from pkgutil import get_data
-from typing import Any
-
-from msgspec import DecodeError, Raw, Struct, json
 
 from sessionlog.errors import InvalidPrices
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
+from sessionlog.json_reader import read_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    Listed = Mapping[str, Any]
+    """A JSON object of the list: a provider, a model, a period or its prices."""
 
 _GZIP = 31  # zlib's `wbits` for a gzip header and any window; the gzip module would cost an import
 
-Listed = Mapping[str, Any]
-"""A JSON object of the list: a provider, a model, a period or its prices."""
 
-
-class PriceList(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceList:
     """The shipped list.
 
     Attributes:
@@ -47,48 +53,60 @@ class PriceList(Struct, frozen=True, kw_only=True):
     providers: Mapping[str, Listed]
 
 
-class _Provider(dict[str, Any]):
+class _Provider(dict[str, "Any"]):
     """A provider's entry; its models, nine tenths of the list, are parsed on first use."""
 
-    def __init__(self, entry: Mapping[str, Raw]) -> None:
-        super().__init__({key: json.decode(value) for key, value in entry.items() if key != "models"})
-        self._models = entry["models"]
+    def __init__(self, entry: Mapping[str, Any], models: str) -> None:
+        super().__init__(entry)
+        self._models = models
 
     def __missing__(self, key: str) -> Any:
         if key != "models":
             raise KeyError(key)
-        models = self["models"] = json.decode(self._models)
+        try:
+            models = self["models"] = read_json(self._models)
+        except ValueError as error:
+            raise InvalidPrices(f"the price list cannot be read: {error}") from error
         return models
 
 
-class _Content(Struct):
-    source: str
-    retrieved_at: str
-    providers: dict[str, dict[str, Raw]]
-
-
 def parse_price_list(content: bytes) -> PriceList:
-    """Parse the JSON of a price list.
+    """Parse the content of a price list.
 
     Raises:
-        InvalidPrices: It is not a price list, or a part of it is missing.
+        InvalidPrices: It is not a price list, or a part of it is missing. Models raise it when they are first used.
     """
     try:
-        data = json.decode(content, type=_Content)
-        providers = {name: _Provider(entry) for name, entry in data.providers.items()}
-    except (DecodeError, UnicodeDecodeError) as error:
+        head, *models = content.decode().split("\n")
+        data = read_json(head)
+        providers = {
+            name: _Provider(entry, line) for (name, entry), line in zip(data["providers"].items(), models, strict=True)
+        }
+        source, date = str(data["source"]), str(data["retrieved_at"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidPrices(f"the price list cannot be read: {error}") from error
-    except KeyError as error:
-        raise InvalidPrices(f"the price list cannot be read: a provider has no {error.args[0]}") from error
-    return PriceList(
-        source=data.source,
-        date=data.retrieved_at,
-        digest=blake2b(content, digest_size=32).hexdigest(),
-        providers=providers,
-    )
+    return PriceList(source=source, date=date, digest=blake2b(content, digest_size=32).hexdigest(), providers=providers)
 
 
 @cache
 def load_price_list() -> PriceList:
     """Return the shipped list, read at the first call."""
-    return parse_price_list(zlib.decompress(get_data("sessionlog", "data/prices.json.gz") or b"", _GZIP))
+    loader: Any = __spec__.loader  # as pkgutil.get_data, from a zip too, without the imports of pkgutil
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "prices.json.gz")
+    return parse_price_list(zlib.decompress(loader.get_data(path), _GZIP))
+
+
+def thresholds(prices: Listed) -> Iterator[int]:
+    """Yield the numbers of prompt tokens above which some price changes, ascending and distinct."""
+    tiers = (tier for price in prices.values() if isinstance(price, dict) for tier in price["above"])
+    yield from sorted({start for start, _ in tiers})
+
+
+def price_at(prices: Listed, key: str, above: int) -> str | float | None:
+    """Return the listed price of a class for requests with just more than `above` prompt tokens; None if not listed."""
+    price: str | float | dict[str, Any] | None = prices.get(key)
+    if not isinstance(price, dict):
+        return price
+    reached = [tier_price for start, tier_price in price["above"] if start <= above]
+    chosen: str = reached[-1] if reached else price["base"]
+    return chosen

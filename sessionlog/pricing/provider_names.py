@@ -5,7 +5,6 @@ Data, with a reason for each entry. Names are compared in lower case with `-` fo
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 
 NOT_GIVEN = frozenset({"", "unknown", "none", "null"})
@@ -110,8 +109,7 @@ _LOCAL_NAMES = (
     "vllm",
     "xinference",
 )
-# Whole words, so that `my-vllm-2` is local and `jantar` is not.
-_LOCAL = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, _LOCAL_NAMES))})(?![a-z0-9])")
+_IN_WORDS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 
 
 def normal_name(provider: str) -> str:
@@ -121,4 +119,14 @@ def normal_name(provider: str) -> str:
 
 def is_local(provider: str) -> bool:
     """Whether a provider, by its normal name, is a local model server, which no price list covers."""
-    return _LOCAL.search(provider) is not None
+    # Whole words, so that `my-vllm-2` is local and `jantar` is not.
+    return any(_has_word(provider, name) for name in _LOCAL_NAMES if name in provider)
+
+
+def _has_word(text: str, word: str) -> bool:
+    before, *parts = text.split(word)
+    for after in parts:
+        if _IN_WORDS.isdisjoint(before[-1:]) and _IN_WORDS.isdisjoint(after[:1]):
+            return True
+        before = f"{before}{word}{after}"
+    return False

@@ -7,14 +7,18 @@ the threshold counts all prompt tokens of that single request, cached or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Any
 
-from msgspec import Struct
+from sessionlog.fast_dataclasses import dataclass
+from sessionlog.pricing.price_list import price_at, thresholds
 
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.pricing.price_list import Listed
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from sessionlog.events.tokens import TokenUsage
+    from sessionlog.pricing.price_list import Listed
 
 # The finest price in use has 18 decimals (a list that divided 0.25 by 6), so 10^-18 loses nothing.
 _PRICE_DECIMALS = 18
@@ -34,7 +38,8 @@ _FALLBACKS = {
 }
 
 
-class Band(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
     """Integer prices of a request with more than `above` prompt tokens, up to the next band."""
 
     above: int
@@ -46,7 +51,8 @@ class Band(Struct, frozen=True, kw_only=True):
     reasoning: int
 
 
-class Rates(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
     """The prices of one kind of request.
 
     Attributes:
@@ -114,22 +120,6 @@ def build_rates(prices: Mapping[str, Any]) -> Rates:
     )
     # Listed per thousand requests; a band's price is per million tokens: three decimals apart.
     return Rates(bands=tuple(bands), request=_scaled(prices.get("request")) * 1000)
-
-
-def thresholds(prices: Listed) -> Iterator[int]:
-    """Yield the numbers of prompt tokens above which some price changes, ascending and distinct."""
-    tiers = (tier for price in prices.values() if isinstance(price, Mapping) for tier in price["above"])
-    yield from sorted({start for start, _ in tiers})
-
-
-def price_at(prices: Listed, key: str, above: int) -> str | float | None:
-    """Return the listed price of a class for requests with just more than `above` prompt tokens; None if not listed."""
-    price = prices.get(key)
-    if not isinstance(price, Mapping):
-        return price
-    reached = [tier_price for start, tier_price in price["above"] if start <= above]
-    chosen: str = reached[-1] if reached else price["base"]
-    return chosen
 
 
 def _listed(prices: Listed, key: str, above: int) -> str | float | None:

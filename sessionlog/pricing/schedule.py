@@ -7,19 +7,23 @@ that names a price wins. Days and hours are UTC. Prices are resolved per day, so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any
 
-from msgspec import Struct
+from sessionlog.fast_dataclasses import dataclass
 
-from sessionlog.pricing.price_list import Listed
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from sessionlog.pricing.price_list import Listed
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _LAST = date.max.toordinal()
 
 
-class Span(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
     """Prices from a second of the day until the next span.
 
     Attributes:
@@ -49,6 +53,16 @@ def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[S
     for period in periods:
         edges.update(_seconds(text) for text in period.get("hours", ()))
     return tuple(_span(model, periods, today, second, context) for second in sorted(edges))
+
+
+def next_change(model: Listed, day: int, second: int) -> tuple[int, int] | None:
+    """Return (day, second) from which a listed model may have other prices; None if they hold as long as the list."""
+    today = day_text(day)
+    dates = [begin for period in model["periods"] if (begin := str(period.get("from", ""))) > today]
+    changes = [(date.fromisoformat(begin).toordinal() - _EPOCH, 0) for begin in dates]
+    edges = {_seconds(text) for period in model["periods"] for text in period.get("hours", ())}
+    changes += [(day if edge > second else day + 1, edge) for edge in edges]
+    return min(changes, default=None)
 
 
 def active_variants(model: Listed, day: int) -> tuple[str, ...]:

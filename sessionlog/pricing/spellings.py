@@ -9,9 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-MAX_NAME = 256
-"""Longer names are damage; they are not looked up."""
-
 _MAX_FORMS = 16  # an honest name has at most a handful; a hostile one must not cost more
 
 _DATE = r"20\d\d-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])"

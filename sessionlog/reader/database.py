@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from urllib.parse import quote
 
 from sessionlog import files
 from sessionlog.errors import LogLocked, LogNotReadable
@@ -67,6 +66,8 @@ def _connect_logged(path: str, wait_seconds: float) -> sqlite3.Connection:
 
 
 def _connect(path: str, mode: str, wait_seconds: float) -> sqlite3.Connection:
+    from urllib.parse import quote
+
     uri = f"file:{quote(os.fsencode(path))}?mode=ro&{mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=wait_seconds)
     try:

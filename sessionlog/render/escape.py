@@ -7,8 +7,11 @@ spreadsheet, run in a browser, or link in a Markdown viewer. Characters that act
 
 from __future__ import annotations
 
-import re
 from functools import cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # What acts on a terminal, reorders or hides text, besides C0 (see `_forbidden`).
 # U+FE00-FE0F stay: they only choose between two glyphs.
@@ -38,11 +41,11 @@ _FORBIDDEN = (
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Not str.split and \s: for them some controls are blanks too, and would vanish unseen.
 _BLANK = " \t\r\n"
-_BLANKS = re.compile(r"[ \t\r\n]+")
-_LINE_ENDS = re.compile(r"[ \t]*[\r\n][ \t\r\n]*")
-_CUT_ESCAPE = re.compile(r"\\(?:x[0-9a-f]?|u[0-9a-f]{0,3}|U[0-9a-f]{0,7})?$")
+_BLANKS = r"[ \t\r\n]+"
+_LINE_ENDS = r"[ \t]*[\r\n][ \t\r\n]*"
+_CUT_ESCAPE = r"\\(?:x[0-9a-f]?|u[0-9a-f]{0,3}|U[0-9a-f]{0,7})?$"
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-_MARKDOWN = re.compile(r"[\\`*_~\[\]|$#!@<>&]|(?<=:)/(?=/)|(?<=[wW]{3})\.")
+_MARKDOWN = r"[\\`*_~\[\]|$#!@<>&]|(?<=:)/(?=/)|(?<=[wW]{3})\."
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
 
@@ -65,8 +68,11 @@ def one_line(text: str, limit: int) -> str:
     # A margin, so that a text of megabytes is not escaped for a line of eighty.
     whole = text.strip(_BLANK)
     head = whole[: 4 * limit + 64]
-    line = terminal(_LINE_ENDS.sub("⏎", head).replace("\t", " "))
-    return line if len(line) <= limit and len(head) == len(whole) else _ellipsis(line, limit)
+    is_whole = len(head) == len(whole)
+    if "\n" in head or "\r" in head:
+        head = _compiled(_LINE_ENDS).sub("⏎", head)
+    line = terminal(head.replace("\t", " "))
+    return line if len(line) <= limit and is_whole else _ellipsis(line, limit)
 
 
 def cut(text: str, limit: int) -> tuple[str, int]:
@@ -109,16 +115,24 @@ def csv_cell(value: str) -> str:
 
 def markdown_cell(text: str) -> str:
     """Make a text one plain cell of a Markdown table: no cell ends, code, emphasis, HTML, links or mentions."""
-    line = terminal(_BLANKS.sub(" ", text.strip(_BLANK)))
-    return _MARKDOWN.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
+    line = terminal(_compiled(_BLANKS).sub(" ", text.strip(_BLANK)))
+    return _compiled(_MARKDOWN).sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), line)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern, compiled on first use: most texts need none, and importing `re` takes 6 ms."""
+    import re
+
+    return re.compile(pattern)
 
 
 @cache
 def _forbidden(newline: bool, tab: bool) -> re.Pattern[str]:
     allowed = ("\n" if newline else "") + ("\t" if tab else "")
-    c0 = "".join(re.escape(chr(code)) for code in range(0x20) if chr(code) not in allowed)
+    c0 = "".join(f"\\x{code:02x}" for code in range(0x20) if chr(code) not in allowed)
     rest = "".join(f"{chr(first)}-{chr(last)}" for first, last in _FORBIDDEN)
-    return re.compile(f"[{c0}{rest}]")
+    return _compiled(f"[{c0}{rest}]")
 
 
 def _visible(match: re.Match[str]) -> str:
@@ -142,4 +156,6 @@ def _ellipsis(line: str, limit: int) -> str:
     if limit < 1:
         return ""
     head, _ = cut(line, limit - 1)
-    return f"{_CUT_ESCAPE.sub('', head).rstrip()}…"
+    if "\\" in head[-9:]:
+        head = _compiled(_CUT_ESCAPE).sub("", head)
+    return f"{head.rstrip()}…"

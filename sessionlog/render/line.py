@@ -6,15 +6,13 @@ Reports are laid out as such lines, without a library. On a terminal `console` t
 
 from __future__ import annotations
 
-import re
-
 from sessionlog.render.cells import cell_len, chop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_WORD = re.compile(r"\s*\S+\s*")
+_WORD = r"\s*\S+\s*"
 
 
 class Line:
@@ -80,8 +78,10 @@ class Line:
 
 def _ends(text: str, width: int) -> Iterator[int]:
     """Yield the offsets where lines end: between words, or within a word that is longer than a line."""
+    from re import finditer
+
     used = 0
-    for match in _WORD.finditer(text):
+    for match in finditer(_WORD, text):
         word, place = match[0], match.start()
         size = cell_len(word.rstrip())
         if used + size <= width:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
 from sessionlog.analytics.price_report import PRICES
-from sessionlog.pricing.book import PriceInfo
-from sessionlog.pricing.model_pricing import ModelPricing
 from sessionlog.render.escape import terminal
 from sessionlog.render.numbers import price_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sessionlog.pricing.book import PriceInfo
+    from sessionlog.pricing.model_pricing import ModelPricing
 
 _LABELS = dict(zip(PRICES, ("input", "output", "cache read", "cache write", "cache write, 1 h"), strict=True))
 
@@ -54,4 +56,6 @@ def render_no_price(provider: str, model: str, config_path: str) -> str:
 
 def _toml_key(provider: str, model: str) -> str:
     """Return the quoted key: a JSON string is also a TOML string, and has no control characters."""
+    import json
+
     return terminal(json.dumps(f"{provider}/{model}".strip("/"), ensure_ascii=False))

@@ -6,10 +6,6 @@ table without its rarest columns; CSV and JSON have every column with exact numb
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.window import describe_window
 from sessionlog.analytics.zones import PERIOD_KEYS, day_key, period_words, resolve_zone
@@ -240,6 +236,8 @@ def _exact(column: data.Column, row: Any) -> object:
     """Return a value for CSV; lists are joined."""
     value = column.data(row)
     if column.unit == "objects":
+        import json
+
         return json.dumps(value)
     return ("; " if column.unit == "sentences" else " ").join(value) if isinstance(value, list) else value
 
@@ -271,6 +269,9 @@ def first_model(models: Sequence[str]) -> str:
 
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return CSV: exact numbers, and texts escaped for spreadsheets."""
+    import csv
+    import io
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in ([*header], *rows):

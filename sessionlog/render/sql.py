@@ -6,18 +6,22 @@ Values are shortened only to fit a terminal, and never rounded; BLOBs are writte
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.sql.result_stream import QueryResult
-from sessionlog.analytics.sql.views import View
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import markdown_cell, one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN
 from sessionlog.render.report import csv_text
 from sessionlog.render.table import GAP, Cell, Column, fit_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from sessionlog.analytics.sql.result_stream import QueryResult
+    from sessionlog.analytics.sql.views import View
 
 SCHEMA = "sessionlog.sql/2"
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -107,6 +106,8 @@ def steps(row: Row, state: State) -> Steps:
 
 
 def _session(thread: Json, time: int | None) -> Session:
+    from urllib.parse import unquote, urlsplit
+
     uris = (text(tree, "uri") for tree in objects(thread, "env", "initial", "trees"))
     project = folder(unquote(urlsplit(next(uris, "")).path))
     return Session(time=time, project=project, title=text(thread, "title"))

@@ -13,8 +13,9 @@ from sessionlog.reader.check import FileCheck, check_log
 from sessionlog.reader.stream import MAX_LINE
 from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.discover import discover, find_logs
+from sessionlog.sources.names import NATIVE
 from sessionlog.sources.protocol import Log
-from sessionlog.sources.registry import NATIVE, all_sources
+from sessionlog.sources.registry import all_sources
 
 _MAX_KEPT = 1000
 

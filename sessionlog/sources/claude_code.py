@@ -781,7 +781,9 @@ def _retention(env: Mapping[str, str]) -> Retention:
     path = next(filter(files.stat_path, paths), paths[-1])
     days = mapping(read_json(read_sidecar(path))).get("cleanupPeriodDays")
     is_known = type(days) is int and days >= 0
-    return Retention(days=days if is_known else _RETENTION_DAYS, setting=f"cleanupPeriodDays in {path}")
+    return Retention(
+        days=days if is_known else _RETENTION_DAYS, setting=f"cleanupPeriodDays in {path}", files=tuple(paths)
+    )
 
 
 def _places(*below: str) -> tuple[Place, ...]:

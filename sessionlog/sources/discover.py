@@ -17,8 +17,9 @@ from sessionlog import files
 from sessionlog.errors import LogLocked, LogNotReadable, MissingExtra, Problem, log_problem
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.sources.names import NATIVE
 from sessionlog.sources.protocol import HEAD, Env, Log, Source
-from sessionlog.sources.registry import NATIVE, all_sources, each_source, load_source
+from sessionlog.sources.registry import all_sources, each_source, load_source
 
 _CANDIDATE = re.compile(r"\.(jsonl|json|db|sqlite)(\.|\Z)|\.imported-")
 _PACKED = re.compile(r"(?<=\.jsonl)\.(gz|zst)\Z")

@@ -36,7 +36,6 @@ Seen: 0.4 (JSON) and versions of 2026 (JSONL), the published recorder for those 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -395,11 +394,13 @@ def _project_files(path: str) -> tuple[str, str]:
 
 def _project(path: str, project_hash: Any) -> str:
     """The project's absolute path; "" when no file has it."""
+    from hashlib import sha256
+
     marker, registry = _project_files(path)
     found = folder(read_sidecar(marker).decode("utf-8", "replace").strip())
     names = (os.path.basename(os.path.dirname(marker)), project_hash)  # a hostile one need not be hashable
     for known, slug in mapping(mapping(read_json(read_sidecar(registry))).get("projects")).items():
-        if slug == names[0] or hashlib.sha256(known.encode("utf-8", "replace")).hexdigest() in names:
+        if slug == names[0] or sha256(known.encode("utf-8", "replace")).hexdigest() in names:
             found = found or folder(known)
     return found
 

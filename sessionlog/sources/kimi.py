@@ -23,9 +23,7 @@ Seen: wire protocols 1.0 to 1.10 of the CLI, 1.0 to 1.5 of Kimi Code (until 2.1)
 
 from __future__ import annotations
 
-import hashlib
 import os
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
@@ -340,18 +338,22 @@ def _sidecars(path: str) -> Iterator[str]:
 
 def _work_dir(directory: str, facts: Json) -> str:
     """The working folder, as far as some file knows it; Kimi CLI names a project's folder by the MD5 of its path."""
+    from hashlib import md5
+
     project = os.path.basename(os.path.dirname(directory))
     space = mapping(read_object(_shared(directory, "workspaces.json")), "workspaces", project)
     found = [facts.get("workDir"), facts.get("cwd"), mapping(facts, "custom").get("cwd"), space.get("root")]
     for entry in objects(read_object(_shared(directory, "kimi.json")).get("work_dirs")):
         work_dir = text(entry, "path")
-        if hashlib.md5(work_dir.encode("utf-8", "replace"), usedforsecurity=False).hexdigest() in project:
+        if md5(work_dir.encode("utf-8", "replace"), usedforsecurity=False).hexdigest() in project:
             found.append(work_dir)
     return next(filter(None, map(folder, found)), "")
 
 
 def _config(directory: str) -> Json:
     """The settings, of which older versions have another file; none when they are missing or damaged."""
+    import tomllib
+
     try:
         found = tomllib.loads(read_sidecar(_shared(directory, "config.toml")).decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -67,10 +67,12 @@ class Retention(Struct, frozen=True, kw_only=True):
     Attributes:
         days: Days until they are deleted; None = it keeps them.
         setting: Where users can change that.
+        files: The files that decide it, existing or not: it is asked again when one of them changes.
     """
 
     days: int | None
     setting: str
+    files: tuple[str, ...] = ()
 
 
 class Parent(Struct, frozen=True, kw_only=True):

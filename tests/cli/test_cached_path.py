@@ -10,7 +10,7 @@ import pytest
 
 from sessionlog.cli import cached_path, fast_path
 from sessionlog.cli.options import COMMANDS, settings_of
-from sessionlog.sources.registry import OURS
+from sessionlog.sources.names import OURS
 
 LONG_AGO = 1_700_000_000
 ALLOWED = {
@@ -242,7 +242,11 @@ SLOW = {"dataclasses", "inspect", "typing", "msgspec"}
 
 
 @pytest.mark.parametrize(
-    "words", [["sessions"], ["blocks"], ["usage", "--by", "day"], ["usage", "--since", "7d"], ["budget"], ["ledger"]],
+    "words",
+    [
+        ["sessions"], ["blocks"], ["usage", "--by", "day"], ["usage", "--since", "7d"], ["budget"], ["ledger"], ["calendar"],
+        ["models"], ["sources"], ["pricing", "claude-opus-4-5"], ["tools"], ["sql", "SELECT 1"],
+    ],
     ids=" ".join,
 )  # fmt: skip
 def test_json_without_news_needs_little(warmed, cli, config, monkeypatch, home, words):

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,12 @@ def test_a_missing_path_exits_3(run):
     result = run(BASIC, "no-such-folder")
     assert result.exit_code == 3
     assert "no-such-folder" in result.stderr
+
+
+def test_the_sources_of_other_agents_are_not_loaded(monkeypatch):
+    """In a fresh interpreter: only our own logs have routing decisions."""
+    monkeypatch.setenv("SESSIONLOG_DIR", BASIC)
+    code = "import sys; from sessionlog.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "routing-quality", "--json"]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stderr.split()
+    assert {"msgspec", "sessionlog.sources.registry", "sessionlog.ledger.sync", "rich"}.isdisjoint(loaded)

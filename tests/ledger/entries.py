@@ -1,6 +1,6 @@
 """Records and sessions made by hand, a book of them, and prices that no new price list can change."""
 
-from msgspec.structs import replace
+from dataclasses import replace
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.book import Book

@@ -84,6 +84,8 @@ def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
     refresh(book, env)
     for column in ATTRIBUTION:
         book.connection.execute(f"ALTER TABLE labels DROP COLUMN {column}")
+    for table in ("agents", "current_prices"):
+        book.connection.execute(f"DROP TABLE {table}")
     book.connection.execute("UPDATE files SET parser = 4")
     book.connection.execute("PRAGMA user_version = 6")
     book.close()

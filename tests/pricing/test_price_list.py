@@ -7,7 +7,8 @@ import pytest
 from sessionlog.errors import InvalidPrices
 from sessionlog.pricing.price_list import parse_price_list
 
-LIST = {"source": "s", "retrieved_at": "2026-01-31", "providers": {"p": {"api": "x", "models": []}}}
+LIST = {"source": "s", "retrieved_at": "2026-01-31", "providers": {"p": {"api": "x"}}}
+HEAD = json.dumps(LIST).encode()
 
 
 @pytest.mark.parametrize(
@@ -18,8 +19,10 @@ LIST = {"source": "s", "retrieved_at": "2026-01-31", "providers": {"p": {"api": 
         b"[]",
         b'{"source": "s"',
         json.dumps(LIST | {"providers": []}).encode(),
-        json.dumps(LIST | {"providers": {"p": {"api": "x"}}}).encode(),
+        json.dumps(LIST | {"providers": {"p": "x"}}).encode() + b"\n[]",
         b'{"source": "s", "retrieved_at": "\xff", "providers": {}}',
+        HEAD,
+        HEAD + b"\n[]\n[]",
     ],
 )
 def test_a_damaged_list_is_refused_by_name(content):
@@ -29,6 +32,8 @@ def test_a_damaged_list_is_refused_by_name(content):
 
 
 def test_a_list_is_read():
-    """Models are parsed when they are asked for."""
-    read = parse_price_list(json.dumps(LIST).encode())
+    """Models are parsed when they are asked for, and refused by name then."""
+    read = parse_price_list(HEAD + b"\n[]")
     assert (read.source, read.date, read.providers["p"]["models"]) == ("s", "2026-01-31", [])
+    with pytest.raises(InvalidPrices, match="price list"):
+        parse_price_list(HEAD + b"\n[").providers["p"]["models"]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.pricing.price_list import load_price_list
-from sessionlog.pricing.rates import build_rates, price_at, thresholds
+from sessionlog.pricing.price_list import load_price_list, price_at, thresholds
+from sessionlog.pricing.rates import build_rates
 from sessionlog.pricing.schedule import spans_of_day
 from tests.profiles import examples
 

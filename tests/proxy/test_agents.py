@@ -8,7 +8,7 @@ import pytest
 
 from sessionlog.proxy.agents import claude_code, codex, plan, qwen_code
 from sessionlog.proxy.agents.table import AGENTS
-from sessionlog.sources.registry import OURS
+from sessionlog.sources.names import OURS
 
 PROXY = "http://127.0.0.1:9/s"
 FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"

@@ -6,8 +6,9 @@ import pytest
 from msgspec import Raw
 
 from sessionlog.sources.fold_items import Item, ItemFold, ItemState, Kind, paths_of
+from sessionlog.sources.names import OURS
 from sessionlog.sources.protocol import Resume
-from sessionlog.sources.registry import OURS, load_source
+from sessionlog.sources.registry import load_source
 from sessionlog.sources.steps import At, Compaction, MoreInput, Prompt, Response, Session, Text, ToolCall, ToolResult
 from tests.sources.logs import write_log
 

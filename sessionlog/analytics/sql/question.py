@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import Any
 
 from sessionlog.analytics.sql.result_stream import (
     SECONDS,
@@ -27,6 +25,11 @@ from sessionlog.analytics.sql.result_stream import (
 from sessionlog.analytics.sql.views import make_views
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.opening import open_read_only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 _LARGEST = 4 << 20  # bytes of one value: SQLite alone would let `zeroblob` fill the memory
 _LARGEST_HEAP = 128 << 20

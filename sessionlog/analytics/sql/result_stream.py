@@ -8,14 +8,33 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Semaphore, Thread
-from types import TracebackType
-from typing import Any, Protocol, Self
 
 from sessionlog.errors import InvalidQuery
 from sessionlog.fast_dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+    from typing import Any, Protocol, Self
+
+    class Query(Protocol):
+        """A query of a database, which runs in a thread of its own."""
+
+        def results(self, is_cancelled: Callable[[], bool]) -> Iterator[Any]:
+            """Yield True once the database is open, the column names, then batches of rows, empty at the end.
+
+            Closing the iterator closes the database.
+            """
+
+        def cancel(self) -> None:
+            """Interrupt the database; called from another thread, at most once."""
+
+        def refusal(self, error: BaseException) -> BaseException:
+            """Return the error for the caller: InvalidQuery for what the database refuses."""
+
 
 SECONDS = 60.0
 """The default time limit of a query."""
@@ -47,22 +66,6 @@ class QueryResult:
     more: bool = False
 
 
-class Query(Protocol):
-    """A query of a database, which runs in a thread of its own."""
-
-    def results(self, is_cancelled: Callable[[], bool]) -> Iterator[Any]:
-        """Yield True once the database is open, the column names, then batches of rows, empty at the end.
-
-        Closing the iterator closes the database.
-        """
-
-    def cancel(self) -> None:
-        """Interrupt the database; called from another thread, at most once."""
-
-    def refusal(self, error: BaseException) -> BaseException:
-        """Return the error for the caller: InvalidQuery for what the database refuses."""
-
-
 class ResultStream:
     """A result whose rows are iterated as the database finds them; use it in a `with` statement.
 
@@ -81,7 +84,8 @@ class ResultStream:
         """
         self._query, self._seconds, self._left = query, seconds, math.inf
         self._used = time.thread_time()
-        self._is_cancelled, self._wanted, self._found = Event(), Semaphore(0), SimpleQueue[Any]()
+        self._is_cancelled, self._wanted = Event(), Semaphore(0)
+        self._found: SimpleQueue[Any] = SimpleQueue()
         self._thread = Thread(target=self._work, name=THREAD, daemon=True)
         self._thread.start()
         try:

@@ -7,7 +7,7 @@ input is untrusted: a value of an unexpected type counts as missing.
 from __future__ import annotations
 
 from sessionlog.analytics.status.budgets import free_name, window_entry
-from sessionlog.analytics.status.json_reader import read_json
+from sessionlog.json_reader import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ scope: a budget for other models does not limit them. The module imports little 
 
 from __future__ import annotations
 
-from sessionlog.analytics.status.json_reader import read_json
+from sessionlog.json_reader import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.hashes import blake2b
 
 Json = Any
 

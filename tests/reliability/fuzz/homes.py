@@ -23,8 +23,9 @@ from sessionlog.ledger.verify import verify_ledger
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.discover import recognise
+from sessionlog.sources.names import OURS
 from sessionlog.sources.protocol import HEAD, LogScan, Source
-from sessionlog.sources.registry import OURS, load_source
+from sessionlog.sources.registry import load_source
 from tests.reliability.fuzz.laws import Inputs, Target, demand
 from tests.reliability.fuzz.parsers import check_counts, check_problem
 from tests.security.commands import command_lines, judge, run

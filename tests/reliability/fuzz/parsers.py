@@ -269,18 +269,22 @@ def _prices(folder: Path) -> Inputs:
 def _price_list(folder: Path) -> Inputs:
     """A list of prices as data."""
     whole = load_price_list()
-    small = {
-        "source": whole.source, "retrieved_at": whole.date, "licence": "MIT", "unit": "USD per 1M tokens",
-        "providers": {name: dict(whole.providers[name]) | {"models": whole.providers[name]["models"][:4]}
-                      for name in list(whole.providers)[:6]},
-    }  # fmt: skip
-    seeds = [json.dumps(small).encode(), *(
-        json.dumps(small | {"providers": {name: entry}}).encode() for name, entry in small["providers"].items()
-    )]  # fmt: skip
+    head = {"source": whole.source, "retrieved_at": whole.date, "licence": "MIT", "unit": "USD per 1M tokens"}
+    names = list(whole.providers)[:6]
+
+    def written(names: list[str]) -> bytes:
+        entries = {
+            name: {key: value for key, value in whole.providers[name].items() if key != "models"} for name in names
+        }
+        models = [whole.providers[name]["models"][:4] for name in names]
+        return b"\n".join(json.dumps(line).encode() for line in [head | {"providers": entries}, *models])
+
+    seeds = [written(names), *(written([name]) for name in names)]
 
     def check(data: bytes) -> None:
         with suppress(InvalidPrices):
-            parse_price_list(data)
+            for provider in parse_price_list(data).providers.values():
+                provider["models"]
 
     return Inputs(check, seeds)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.analytics.status.json_reader import read_json
+from sessionlog.json_reader import read_json
 from tests.profiles import examples
 
 JSON = st.recursive(
@@ -34,7 +34,7 @@ def test_without_the_part_in_c_the_library_reads_it(monkeypatch, missing):
     if missing == "absent":
         monkeypatch.setitem(sys.modules, "_json", None)
     else:
-        monkeypatch.delattr("sessionlog.analytics.status.json_reader._Rules.object_hook")
+        monkeypatch.delattr("sessionlog.json_reader._Rules.object_hook")
     assert read_json(' {"a": [1, 2.5, "é"]} ') == {"a": [1, 2.5, "é"]}
     for text in ("{", "1 2", "[" * 100_000):
         with pytest.raises(ValueError, match="JSON"):
