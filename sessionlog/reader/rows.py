@@ -17,6 +17,7 @@ import orjson
 from sessionlog.errors import Problem, Severity
 from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
+from sessionlog.files import BUFFER
 from sessionlog.reader.stream import is_young
 from sessionlog.reader.unpack import open_unpacked
 
@@ -35,7 +36,9 @@ class Rows:
         offset: Offset at which it ends: the next scan may start there.
     """
 
-    def __init__(self, path: str, *, offset: int = 0, line: int = 0, max_line: int = MAX_LINE) -> None:
+    def __init__(
+        self, path: str, *, offset: int = 0, line: int = 0, max_line: int = MAX_LINE, buffer: int = BUFFER
+    ) -> None:
         """Open a `.jsonl` file, or one packed as `.gz` or `.zst`, and seek to `offset`.
 
         Raises:
@@ -47,7 +50,7 @@ class Rows:
         self._max_line = max_line
         self._tail = b""
         self._endless = 0
-        self._file, self._unpacked = open_unpacked(path)
+        self._file, self._unpacked = open_unpacked(path, buffer=buffer)
         self.line, self.start, self.offset = line, offset, offset
         if offset and self._unpacked is None:
             self._file.seek(offset)

@@ -69,14 +69,22 @@ class Unpacked(io.RawIOBase):
         super().close()
 
 
-def open_unpacked(path: str) -> tuple[BinaryIO, Unpacked | None]:
+ROW_BUFFER = 32 << 10
+"""Bytes to read at once where a single row is wanted: filling a large buffer takes longer than parsing it."""
+
+
+def open_unpacked(path: str, *, buffer: int = files.BUFFER) -> tuple[BinaryIO, Unpacked | None]:
     """Open a log for reading its lines; the second value is None for uncompressed files.
+
+    Args:
+        path: The log.
+        buffer: Bytes to read at once.
 
     Raises:
         LogNotReadable: There is no such file, or it may not be read.
         MissingExtra: A .zst file where no decoder is installed.
     """
-    file = files.open_log(path)
+    file = files.open_log(path, buffer=buffer)
     if path.endswith(".gz"):
         unpacked = Unpacked(file, gzip.GzipFile(fileobj=file), files.stat_open(file).st_size)
     elif path.endswith(".zst"):

@@ -38,7 +38,7 @@ _MANY = 10_000
 """Items up to which all are compared with each other, so that their number is exact."""
 
 _NUMBERS = "SELECT group_concat(rowid) FROM words WHERE words MATCH ?"
-_SEGMENTS = "SELECT id, first, last, last_ns FROM segments INDEXED BY segments_by_number"
+_SEGMENTS = "SELECT id, first, last, first_ns, last_ns FROM segments INDEXED BY segments_by_number"
 _READ = f"""
 SELECT s.id, s.numbers, s.kinds, s.times, s.digests, s.places, s.session, l.id, l.path, l.source, l.missing
 FROM segments s JOIN logs l ON l.id = s.log_id WHERE l.missing <> {ELSEWHERE} AND s.id BETWEEN ? AND ? ORDER BY s.id
@@ -136,10 +136,12 @@ def _segments(connection: sqlite3.Connection, numbers: list[int], scope: Scope) 
     if scope.sessions is not None:
         sql = "SELECT s.id, l.source, s.session FROM segments s JOIN logs l ON l.id = s.log_id"
         chosen = {one for one, *session in connection.execute(sql) if tuple(session) in scope.sessions}
-    count, start_ns = len(numbers), NO_TIME if scope.start_ns is None else scope.start_ns
-    for segment, first, last, last_ns in connection.execute(_SEGMENTS).fetchall():
+    count, start_ns, end_ns = len(numbers), scope.start_ns, scope.end_ns
+    for segment, first, last, first_ns, last_ns in connection.execute(_SEGMENTS).fetchall():
         begin = bisect_left(numbers, first)
-        if begin == count or numbers[begin] > last or last_ns < start_ns:
+        if begin == count or numbers[begin] > last:
+            continue
+        if (start_ns is not None and last_ns < start_ns) or (end_ns is not None and first_ns >= end_ns):
             continue
         if chosen is None or segment in chosen:
             found = numbers[begin : bisect_right(numbers, last, begin)]

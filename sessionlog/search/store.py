@@ -63,6 +63,7 @@ CREATE TABLE segments (
     count INTEGER NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL,
     last_ns INTEGER NOT NULL,
     numbers BLOB,
     kinds BLOB NOT NULL,
@@ -73,7 +74,7 @@ CREATE TABLE segments (
 
 CREATE INDEX segments_by_log ON segments(log_id);
 
-CREATE INDEX segments_by_number ON segments(first, last, last_ns);
+CREATE INDEX segments_by_number ON segments(first, last, first_ns, last_ns);
 
 CREATE TABLE digests (
     digest INTEGER NOT NULL,

@@ -48,8 +48,8 @@ WHERE f.missing = {HERE}
 """  # noqa: S608 - names of the schema
 _PLACE = "SELECT l.id, f.missing FROM logs l JOIN ledger.files f ON f.path = l.path WHERE f.missing <> l.missing"
 _FORGOTTEN = "SELECT id FROM logs WHERE path NOT IN (SELECT path FROM ledger.files)"
-_SEGMENT = """INSERT INTO segments (log_id, session, is_tail, count, first, last, last_ns, numbers, kinds, times,
-    places, digests) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_SEGMENT = """INSERT INTO segments (log_id, session, is_tail, count, first, last, first_ns, last_ns, numbers, kinds,
+    times, places, digests) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 Known = dict[tuple[str, int, int, int], list[int]]
 """(session, kind, time, digest) of an item → its numbers."""
@@ -207,7 +207,7 @@ class _Writer:
         first, last = min(numbers), max(numbers)
         is_range = len(new) == len(numbers)
         values = (
-            log_id, batch.session, batch.is_tail, len(numbers), first, last, max(times),
+            log_id, batch.session, batch.is_tail, len(numbers), first, last, min(times), max(times),
             None if is_range else numbers.tobytes(), batch.kinds, batch.times, batch.places, batch.digests,
         )  # fmt: skip
         segment = self._connection.execute(_SEGMENT, values).lastrowid

@@ -25,7 +25,7 @@ from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.rows import Rows
-from sessionlog.reader.unpack import open_unpacked
+from sessionlog.reader.unpack import ROW_BUFFER, open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.contents import (
     first_words,
@@ -289,12 +289,17 @@ class Reading(Protocol[R_co]):
     def close(self) -> None: ...
 
 
+def buffer_of(resume: Resume | None) -> int:
+    """Return how many bytes to read at once: without a state to go on from, only a row or a few are wanted."""
+    return ROW_BUFFER if resume is not None and not resume.state else files.BUFFER
+
+
 class _LineReading(Generic[R]):
     """A JSONL log that is open."""
 
     def __init__(self, typed: TypedRows[R], path: str, resume: Resume | None) -> None:
         offset, line = (resume.offset, resume.line) if resume else (0, 0)
-        self.lines = Rows(path, offset=offset, line=line)
+        self.lines = Rows(path, offset=offset, line=line, buffer=buffer_of(resume))
         self._typed = typed
 
     def rows(self) -> Iterator[R | Problem]:

@@ -52,6 +52,7 @@ from sessionlog.sources.kit import (
     ToolCall,
     ToolResult,
     Typed,
+    buffer_of,
     first_words,
     mapping,
     name,
@@ -167,7 +168,7 @@ class _Reading:
         self._typed_data: Typed[Any] = _FULL_DATA if is_full else _DATA
         self._path, self._start, self._nth = path, 0, 0
         self.line, self.offset = begun.line, begun.offset
-        self._file, self._unpacked = open_unpacked(path)
+        self._file, self._unpacked = open_unpacked(path, buffer=buffer_of(resume))
         self._stream = EventStream(path, max_line=MAX_SCAN_LINE, line=begun.line, offset=begun.offset)
         if begun.offset:
             self._file.seek(begun.offset)

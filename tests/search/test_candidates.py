@@ -36,8 +36,8 @@ def fill(index, segments):
             number += 1
         kinds, times, digests, copies, _ = zip(*items, strict=True)
         index.execute(
-            "INSERT INTO segments VALUES (?, 1, 's', 0, ?, ?, ?, ?, NULL, ?, ?, ?, ?)",
-            (segment, len(items), first, number - 1, max(times),
+            "INSERT INTO segments VALUES (?, 1, 's', 0, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)",
+            (segment, len(items), first, number - 1, min(times), max(times),
              bytes(kind | (COPY if copy else 0) for kind, copy in zip(kinds, copies, strict=True)),
              packed(times), packed(range(len(items))), packed(digests)),
         )  # fmt: skip
