@@ -59,7 +59,7 @@ class View:
         home: The home folder, which tables shorten to `~`.
     """
 
-    __slots__ = ("home", "now", "tz", "wide", "width")
+    __slots__ = ("_zone", "home", "now", "tz", "wide", "width")
 
     def __init__(self, *, tz: str, now: datetime, width: int = 80, wide: bool = False, home: str = "") -> None:
         self.width = width
@@ -67,11 +67,14 @@ class View:
         self.now = now
         self.wide = wide
         self.home = home
+        self._zone: tzinfo | None = None
 
     @property
     def zone(self) -> tzinfo:
-        """The time zone of days and hours."""
-        return resolve_zone(self.tz)
+        """The time zone of days and hours, found once: to find the machine's takes longer than to lay out a row."""
+        if self._zone is None:
+            self._zone = resolve_zone(self.tz)
+        return self._zone
 
     def stamp(self, time_ns: int | None, *, with_seconds: bool = False) -> str:
         """Return date and time of day, a dash for None."""
