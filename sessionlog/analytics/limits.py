@@ -65,15 +65,16 @@ class RateLimit:
             "plan": self.limit.plan,
             "used_percent": self.used_percent,
             "said_percent": self.limit.used_percent,
-            "said": _time(self.limit.time_ns),
+            "said": time_text(self.limit.time_ns),
             "age_ms": self.age_ms,
             "window_minutes": self.limit.window_minutes,
-            "resets": _time(self.resets_ns),
+            "resets": time_text(self.resets_ns),
             "has_reset": self.has_reset,
         }
 
 
-def _time(time_ns: int | None) -> str | None:
+def time_text(time_ns: int | None) -> str | None:
+    """Return an instant as text, RFC 3339 UTC."""
     return None if time_ns is None else format_time(min(time_ns, _LAST_NS))
 
 

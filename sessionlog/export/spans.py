@@ -93,18 +93,7 @@ def request_attributes(item: Request) -> Attributes:
 
 
 def _request(item: Request) -> ReadableSpan:
-    return ReadableSpan(
-        f"chat {item.model}",
-        context=context_of(item.trace, item.id),
-        parent=context_of(item.trace, root_of(item.trace)),
-        resource=resource_of(item.harness, item.version, item.project),
-        attributes=request_attributes(item),
-        kind=SpanKind.CLIENT,
-        status=_status(failed=item.failed),
-        start_time=item.start_ns,
-        end_time=item.end_ns,
-        instrumentation_scope=SCOPE,
-    )
+    return _span(f"chat {item.model}", item, item.version, request_attributes(item), SpanKind.CLIENT)
 
 
 def _call(item: Call) -> ReadableSpan:
@@ -113,13 +102,18 @@ def _call(item: Call) -> ReadableSpan:
         attributes[TOOL_SERVER] = item.server
     if not is_main(item.agent):
         attributes[AGENT] = item.agent
+    attributes = _failed(attributes) if item.failed else attributes
+    return _span(f"execute_tool {item.tool}", item, UNKNOWN, attributes, SpanKind.INTERNAL)
+
+
+def _span(name: str, item: Request | Call, version: str, attributes: Attributes, kind: SpanKind) -> ReadableSpan:
     return ReadableSpan(
-        f"execute_tool {item.tool}",
+        name,
         context=context_of(item.trace, item.id),
         parent=context_of(item.trace, root_of(item.trace)),
-        resource=resource_of(item.harness, UNKNOWN, item.project),
-        attributes=_failed(attributes) if item.failed else attributes,
-        kind=SpanKind.INTERNAL,
+        resource=resource_of(item.harness, version, item.project),
+        attributes=attributes,
+        kind=kind,
         status=_status(failed=item.failed),
         start_time=item.start_ns,
         end_time=item.end_ns,

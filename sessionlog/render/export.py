@@ -15,16 +15,12 @@ from sessionlog.render.numbers import size
 
 def render_exported(done: Exported, *, width: int) -> Iterator[Line]:  # noqa: ARG001 - lines are wrapped by the caller
     """Yield the lines."""
-    parts = [
-        counted(count, what)
-        for count, what in (
-            (done.requests, "request"), (done.tool_calls, "tool call"), (done.sessions, "session"),
-            (done.points, "point"), (done.events, "event"),
-        )
-        if count
-    ]  # fmt: skip
+    what = _counted(
+        (done.requests, "request"), (done.tool_calls, "tool call"), (done.sessions, "session"), (done.points, "point"),
+        (done.events, "event"),
+    )  # fmt: skip
     would = "would send" if done.dry_run else "sent"
-    yield Line.of((f"{would} {', '.join(parts) or 'nothing new'}", "title"), f" · {one_line(done.endpoint, 200)}")
+    yield Line.of((f"{would} {what}", "title"), f" · {one_line(done.endpoint, 200)}")
     if done.unchanged:
         yield Line(f"{counted(done.unchanged, 'item')} sent before (--again sends them again)", "note")
     if done.without_log:
@@ -38,16 +34,11 @@ def render_exported(done: Exported, *, width: int) -> Iterator[Line]:  # noqa: A
 
 def render_parquet(done: ExportedParquet, *, width: int) -> Iterator[Line]:  # noqa: ARG001 - lines are wrapped by the caller
     """Yield the lines."""
-    parts = [
-        counted(count, what)
-        for count, what in (
-            (done.usage, "response"), (done.tools, "tool call"), (done.sessions, "session"),
-            (done.deleted, "tombstone"),
-        )
-        if count
-    ]  # fmt: skip
+    what = _counted(
+        (done.usage, "response"), (done.tools, "tool call"), (done.sessions, "session"), (done.deleted, "tombstone")
+    )
     would = "would write" if done.dry_run else "wrote"
-    yield Line.of((f"{would} {', '.join(parts) or 'nothing new'}", "title"), f" · {one_line(done.destination, 200)}")
+    yield Line.of((f"{would} {what}", "title"), f" · {one_line(done.destination, 200)}")
     if done.files:
         name = f" ({one_line(done.machine_name, 100)})" if done.machine_name else ""
         in_files = f"{counted(done.files, 'file')} of {size(done.bytes)}, machine {done.machine_id}{name}"
@@ -56,6 +47,11 @@ def render_parquet(done: ExportedParquet, *, width: int) -> Iterator[Line]:  # n
         yield Line(f"{counted(done.merged, 'file')} merged", "note")
     if done.unchanged:
         yield Line(f"{counted(done.unchanged, 'row')} there before", "note")
+
+
+def _counted(*counts: tuple[int, str]) -> str:
+    """Return the counts that are not 0 in words."""
+    return ", ".join(counted(count, thing) for count, thing in counts if count) or "nothing new"
 
 
 def render_events(done: ExportedEvents, *, is_dry: bool, width: int) -> Iterator[Line]:  # noqa: ARG001 - as above

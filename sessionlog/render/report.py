@@ -64,10 +64,11 @@ class View:
         self.now = now
         self.wide = wide
         self.home = home
+        self._zone: tzinfo | None = None
 
     @property
     def zone(self) -> tzinfo:
-        """The time zone of days and hours, resolved once: for each row it would take longer than the rest of it."""
+        """The time zone of days and hours, found once: to find the machine's takes longer than to lay out a row."""
         if self._zone is None:
             self._zone = resolve_zone(self.tz)
         return self._zone

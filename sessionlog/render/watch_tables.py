@@ -7,8 +7,8 @@ from datetime import tzinfo
 
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.limits import RateLimit
-from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot, time_text
+from sessionlog.analytics.limits import RateLimit, time_text
+from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot
 from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
 from sessionlog.events.names import UNKNOWN as MISSING

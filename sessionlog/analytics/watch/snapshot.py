@@ -7,9 +7,10 @@ length. The window is the same for every session, so the paces of sessions add u
 
 from __future__ import annotations
 
+from sessionlog.analytics.limits import RateLimit, time_text
 from sessionlog.analytics.status.sums import NANO
 from sessionlog.events.names import UNKNOWN
-from sessionlog.events.times import SECOND, format_time
+from sessionlog.events.times import SECOND
 from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.budgets.states import BudgetState
-    from sessionlog.analytics.limits import RateLimit
 
 SCHEMA = "sessionlog.watch/1"
 STEP_NS = 30 * SECOND
@@ -25,7 +25,6 @@ STEPS = 10
 """The number of steps in the window; the last one is incomplete."""
 
 _MINUTE_NS = 60 * SECOND
-_LAST_NS = 253_402_300_799 * SECOND  # the end of the year 9999: a log may name a later time, a calendar cannot
 
 
 def window_start(now_ns: int) -> int:
@@ -280,11 +279,6 @@ def add(one: Pace, other: Pace) -> Pace:
         minutes=max(one.minutes, other.minutes),
         steps=tuple(a + b for a, b in zip(one.steps, other.steps, strict=True)),
     )
-
-
-def time_text(time_ns: int | None) -> str | None:
-    """Return an instant as text, RFC 3339 UTC."""
-    return None if time_ns is None else format_time(min(time_ns, _LAST_NS))
 
 
 def _usd(nano: int | None) -> float | None:
