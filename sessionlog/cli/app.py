@@ -132,12 +132,16 @@ def _value(param: Any) -> str:
 
 
 def build_app(
-    commands: Sequence[str] = tuple(COMMANDS), *, only_overview: bool = False, has_options: bool = True
+    commands: Sequence[str] = tuple(COMMANDS),
+    *,
+    only_overview: bool = False,
+    has_options: bool = True,
+    subcommand: str = "",
 ) -> typer.Typer:
     """Return the application with these commands; for the overview their modules and options are not needed.
 
-    It needs no options of its own for a command line that begins with a command. Typer would check them first, with
-    pydantic, which takes more than half of the time of a command's help.
+    It needs no options of its own for a command line that begins with a command, nor does a command with a `subcommand`
+    that is called. Typer would check them first, with pydantic, which takes more than half of the time of help.
     """
     built = typer.Typer(
         name="sessionlog",
@@ -156,7 +160,7 @@ def build_app(
         if only_overview:
             built.command(name, short_help=summary)(lambda: None)
         elif name in SUBCOMMANDS:
-            built.add_typer(_group(name, _command(name)), name=name, cls=_Group, short_help=summary)
+            built.add_typer(_group(name, subcommand), name=name, cls=_Group, short_help=summary)
         else:
             has_rest = any(option.kind == "rest" for option in options.COMMANDS[name])
             context = {"allow_interspersed_args": not has_rest}
@@ -164,8 +168,21 @@ def build_app(
     return built
 
 
-def _group(name: str, command: Callable[..., None]) -> typer.Typer:
-    """Return a command that also runs without a subcommand."""
+def _group(name: str, called: str = "") -> typer.Typer:
+    """Return a command that also runs without a subcommand; only with the one that is called, if that is known."""
+    group = typer.Typer(rich_markup_mode=None)
+    if called:
+        group.callback(add_help_option=False)(lambda: None)
+    else:
+        group.callback(invoke_without_command=True)(_alone(name))
+    for part in [called] if called else SUBCOMMANDS[name]:
+        group.command(part, cls=_Command, short_help=SUBCOMMANDS[name][part])(_command(f"{name} {part}"))
+    return group
+
+
+def _alone(name: str) -> Callable[..., None]:
+    """Return a command with subcommands as it runs without one."""
+    command = _command(name)
 
     @wraps(command)
     def alone(ctx: typer.Context, **settings: Any) -> None:
@@ -173,11 +190,7 @@ def _group(name: str, command: Callable[..., None]) -> typer.Typer:
             command(**settings)
 
     declare(alone, options.COMMANDS[name], context=typer.Context)
-    group = typer.Typer(rich_markup_mode=None)
-    group.callback(invoke_without_command=True)(alone)
-    for part, summary in SUBCOMMANDS[name].items():
-        group.command(part, cls=_Command, short_help=summary)(_command(f"{name} {part}"))
-    return group
+    return alone
 
 
 def _command(name: str) -> Callable[..., None]:
@@ -216,10 +229,14 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line, or help if it is empty, and return its exit code; usage errors are printed escaped."""
     words = options.subcommand_first(arguments) or ["--help"]
     named = [word for word in words[:1] if word in COMMANDS]
+    called = [word for word in words[1:2] if named and word in SUBCOMMANDS.get(words[0], ())]
     is_completion = "_SESSIONLOG_COMPLETE" in os.environ
     only_overview = words in (["--help"], ["-h"]) and not is_completion
     try:
-        app = build_app(named or tuple(COMMANDS), only_overview=only_overview, has_options=is_completion or not named)
+        app = build_app(
+            named or tuple(COMMANDS), only_overview=only_overview, has_options=is_completion or not named,
+            subcommand="" if is_completion else "".join(called),
+        )  # fmt: skip
         result = app(args=words, prog_name="sessionlog", standalone_mode=False)
     except Exception as error:
         message = getattr(error, "format_message", None)

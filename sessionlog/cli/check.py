@@ -6,6 +6,7 @@ from sessionlog import files
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json, print_text
 from sessionlog.errors import LogNotReadable
+from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.render.check import OF_EXPORTS, check_document, is_left, render_check, render_repair
 from sessionlog.sources.check import check_sources
 from sessionlog.sources.names import NATIVE
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sessionlog.reader.check import FileCheck
-    from sessionlog.reader.repair import Repair
 
 
 def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int) -> None:
@@ -69,8 +69,6 @@ def _check_places(places: Sequence[str], context: r.ReportContext, *, strict: bo
 
 def _repair(found: Sequence[tuple[str, FileCheck]], max_line: int) -> dict[str, Repair | str]:
     """Repair our own logs; return by path what was done, or why nothing was."""
-    from sessionlog.reader.repair import repair_log
-
     repairs: dict[str, Repair | str] = {}
     for source, result in found:
         if not result.damaged:

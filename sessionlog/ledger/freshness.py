@@ -222,21 +222,33 @@ class Snapshot:
                 marks = ", ".join("?" * len(rows[0]))
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - names of the schema
         described = () if registry().problems else self._sources  # what cannot be used is named by each report
-        write_agents(connection, [describe_agent(source, described_in) for source in described])
+        try:
+            agents = [describe_agent(source, described_in) for source in described]
+        except Exception:  # noqa: BLE001 - another package may raise anything: `sources` alone shows it
+            agents = []
+        write_agents(connection, agents)
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (__version__,))
 
 
 def _folders(env: RecordingEnv, sources: Sequence[Source]) -> Iterator[str]:
     """Yield all folders in which a log could be new (also places that are logs), package folders and the price list."""
     for source in sources:
-        kept = source.retention(env)
-        yield from () if kept is None else kept.files
+        yield from _files_of_retention(source, env)
         for place in source.locate(env):
             yield place
             for folder, folders, _ in os.walk(place):
                 yield from (os.path.join(folder, name) for name in folders)
     yield from (path for path in sys.path if path.endswith("-packages"))
     yield _PRICES
+
+
+def _files_of_retention(source: Source, env: RecordingEnv) -> tuple[str, ...]:
+    """Return the files that decide how long an agent keeps its logs."""
+    try:
+        kept = source.retention(env)
+    except Exception:  # noqa: BLE001 - as above
+        return ()
+    return () if kept is None else kept.files
 
 
 def _absent_in_pwd(env: RecordingEnv, sources: Sequence[Source]) -> list[str] | None:

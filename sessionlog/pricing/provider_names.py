@@ -124,9 +124,10 @@ def is_local(provider: str) -> bool:
 
 
 def _has_word(text: str, word: str) -> bool:
-    before, *parts = text.split(word)
-    for after in parts:
-        if _IN_WORDS.isdisjoint(before[-1:]) and _IN_WORDS.isdisjoint(after[:1]):
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if _IN_WORDS.isdisjoint(text[max(0, start - 1) : start]) and _IN_WORDS.isdisjoint(text[end : end + 1]):
             return True
-        before = f"{before}{word}{after}"
+        start = text.find(word, start + 1)
     return False

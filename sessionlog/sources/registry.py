@@ -46,7 +46,7 @@ def entry_points(*, group: str) -> Iterable[EntryPoint]:
 
 
 def _may_have(path: str, group: str) -> bool:
-    """Whether a package in a place of `sys.path` may name a group; True where only `importlib.metadata` can tell."""
+    """Whether a package in a place of `sys.path` may name a group; True where only `importlib.metadata` can look."""
     try:
         for name in os.listdir(path or os.curdir):
             if name.endswith(".egg"):

@@ -216,7 +216,9 @@ def test_the_short_way_is_taken(home, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["usage", "--help"], ["usage", "-h"], ["export", "--help"]], ids=" ".join
+    "words",
+    [["--help"], ["usage", "--help"], ["usage", "-h"], ["export", "--help"], ["budget", "check", "-h"]],
+    ids=" ".join,
 )
 def test_help_checks_no_values(words):
     """With pydantic, which typer takes for it, help would take twice as long."""

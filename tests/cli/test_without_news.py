@@ -5,11 +5,14 @@ import os
 import sqlite3
 from contextlib import closing
 from importlib.metadata import EntryPoint
+from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from sessionlog.sources.registry import GROUP
 from tests.cli.test_cached_path import settle
+from tests.sources.plugin import scribe
 from tests.sources.plugin.scrolls import POINT, installed, story, write_scroll
 
 NOW = ("--now", "2026-12-01T00:00:00Z")
@@ -154,4 +157,17 @@ def test_agents_of_other_packages_are_kept_too(home, sessions, both):
             kept, asked = both("sources")
             assert kept == asked
             assert "plug-in bad" in kept.out
+    assert rows_of(home, "agents") == []
+
+
+def test_a_package_that_cannot_say_how_long_it_keeps_logs_breaks_no_other_report(home, sessions, cli):
+    """Reports do not need it."""
+
+    def fail(_):
+        raise RuntimeError("the inkwell is empty")
+
+    with patch.object(scribe, "SOURCE", replace(scribe.SOURCE, retention=fail)), installed(POINT):
+        assert cli("usage", *NOW).err == cli("models", *NOW).err == ""
+        with pytest.raises(RuntimeError, match="inkwell"):
+            cli("sources", *NOW)
     assert rows_of(home, "agents") == []

@@ -102,6 +102,15 @@ def test_a_local_vendor_in_the_name_is_local(model):
     assert found("some-gateway", model) is None
 
 
+@pytest.mark.parametrize(
+    ("provider", "local"),
+    [("vllm", True), ("my-vllm-2", True), ("vllmvllm", False), ("vllmvllm/vllm", True), ("jantar", False), ("", False)],
+)
+def test_a_local_server_is_named_by_whole_words(provider, local):
+    """A part of a longer word is none."""
+    assert is_local(provider) is local
+
+
 def test_no_listed_provider_is_local():
     """The names of local servers hit none of the list's providers."""
     assert [key for key in load_price_list().providers if is_local(normal_name(key))] == []
