@@ -60,7 +60,6 @@ class View:
     def __init__(self, *, tz: str, now: datetime, width: int = 80, wide: bool = False, home: str = "") -> None:
         self.width = width
         self.tz = tz
-        self._zone: tzinfo | None = None
         self.now = now
         self.wide = wide
         self.home = home
