@@ -19,6 +19,7 @@ from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Self, Unpack
 
     from sessionlog.analytics.question import Options, Paths
@@ -215,10 +216,23 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
     return listed.limited(question.limit)
 
 
-def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
-    """Query a book for the sessions of a selection."""
+def find_sessions(session_id: str, paths: Paths = None, **options: Unpack[Options]) -> Sequence[SessionSummary]:
+    """Return the sessions of one id, as `list_sessions` lists them, without making the summaries of all others."""
+    question = Question(paths=paths, **options)
+    selection = question.selection(Selection)
+
+    def fold(book: ReadBook) -> SessionList:
+        return fold_sessions(book, selection, session_id=session_id)
+
+    return answer(question, fold, cuts=selection.cuts(), with_calls=False).rows
+
+
+def fold_sessions(book: ReadBook, selection: Selection, *, session_id: str | None = None) -> SessionList:
+    """Query a book for the sessions of a selection, or for those of them with one id."""
     selection.prepare(book)
     where, parameters = selection.where(listed_only=True, timed=False)
+    if session_id is not None:
+        where, parameters = f"{where} AND s.session = :session", parameters | {"session": session_id}
     parts, bounds = selection.parts()
     tables, parameters = OF_PARTS.format(parts), parameters | bounds
     rows = _summaries(book, tables, where, parameters)
