@@ -197,6 +197,17 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
     return listed.limited(question.limit)
 
 
+def find_sessions(session_id: str, paths: Paths = None, **options: Unpack[Options]) -> Sequence[SessionSummary]:
+    """Return the sessions of one id, as `list_sessions` lists them, without making the summaries of all others."""
+    question = Question(paths=paths, **options)
+    selection = question.selection(Selection)
+
+    def fold(book: ReadBook) -> SessionList:
+        return _listed(book, selection, session_id=session_id)
+
+    return answer(question, fold, cuts=selection.cuts(), with_calls=False).rows
+
+
 def list_known_sessions(
     ledger: str,
     env: Mapping[str, str],
@@ -225,10 +236,13 @@ def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
     )
 
 
-def _listed(book: ReadBook, selection: Selection) -> SessionList:
-    """Query a book for the sessions of a selection, without sums over them."""
+def _listed(book: ReadBook, selection: Selection, *, session_id: str | None = None) -> SessionList:
+    """Query a book for the sessions of a selection, or for those of them with one id, without sums over them."""
     selection.prepare(book)
-    rows = _summaries(book, *selection.sums(listed_only=True))
+    tables, where, parameters = selection.sums(listed_only=True)
+    if session_id is not None:
+        where, parameters = f"{where} AND s.session = :session", parameters | {"session": session_id}
+    rows = _summaries(book, tables, where, parameters)
     return SessionList(window=selection.window, rows=tuple(rows), **findings_of(book))
 
 

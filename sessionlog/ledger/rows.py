@@ -232,5 +232,4 @@ def bucket_of(ms: float) -> int | None:
     """Return the bucket of a latency in milliseconds (see `histogram`); None for a negative or infinite one."""
     if not 0 <= ms < math.inf:
         return None
-    bucket = math.floor(math.log(ms) / _WIDTH) if ms > 0 else LOWEST
-    return max(LOWEST, bucket)
+    return max(LOWEST, math.floor(math.log(ms) / _WIDTH)) if ms > 0 else LOWEST

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
-from sessionlog.analytics.sessions import SessionSummary, list_sessions
+from sessionlog.analytics.sessions import SessionSummary, find_sessions, list_sessions
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
@@ -100,14 +100,15 @@ def read_side(
     own = log.source.id in OWN
     transcript = fold_transcript(read_session(log, session), own=own, kept=kept)
     name = name_of_session(log, session)
-    listed = partial(list_sessions, prices=prices, now=now, progress=progress)
+    found = partial(find_sessions, name, prices=prices, now=now, progress=progress)
     summary = None
     if ledger is not None and os.path.exists(ledger):
-        known = listed(env=env, ledger=ledger, filters={"source": [log.source.id]}).rows
-        summary = next((one for one in known if one.session == name and _is_same_file(one.path, log.path)), None)
+        known = found(env=env, ledger=ledger, filters={"source": [log.source.id]})
+        summary = next((one for one in known if _is_same_file(one.path, log.path)), None)
     if summary is None:
-        alone = listed([log.path, *log.source.subagent_logs(log.path)]).rows
-        summary = next((one for one in alone if one.session == name), next(iter(alone), None))
+        paths = [log.path, *log.source.subagent_logs(log.path)]
+        alone = found(paths) or list_sessions(paths, prices=prices, now=now, progress=progress).rows
+        summary = next(iter(alone), None)
     summary = summary and replace(summary, path=log.path)
     return Side(source=log.source.id, session=name, path=log.path, transcript=transcript, summary=summary)
 
