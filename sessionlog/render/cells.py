@@ -31,6 +31,14 @@ def cut_to(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
+def end_of(text: str, width: int) -> str:
+    """Return the last characters of a wider text that fit into `width` cells."""
+    start = max(0, len(text) - width)
+    while cell_len(text[start:]) > width:
+        start += 1
+    return text[start:]
+
+
 def chop(text: str, width: int) -> list[str]:
     """Return a text in pieces of at most `width` cells; a width below 1 counts as 1."""
     width = max(1, width)

@@ -6,7 +6,7 @@ classes: importing dataclasses would cost every short command 10 ms.
 
 from __future__ import annotations
 
-from sessionlog.render.cells import cell_len, cut_to
+from sessionlog.render.cells import cell_len, cut_to, end_of
 from sessionlog.render.line import Line
 
 TYPE_CHECKING = False
@@ -26,16 +26,27 @@ class Column:
         right: Whether it is aligned to the right.
         least: A text column may be cut down to this width before columns are hidden, and further when none is left
             to hide; None for columns that must not be cut.
+        keeps_end: Whether a text is cut at its beginning: the end of a path tells most.
     """
 
-    __slots__ = ("least", "name", "rank", "right", "title")
+    __slots__ = ("keeps_end", "least", "name", "rank", "right", "title")
 
-    def __init__(self, *, title: str, name: str, rank: int = 0, right: bool = True, least: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        title: str,
+        name: str,
+        rank: int = 0,
+        right: bool = True,
+        least: int | None = None,
+        keeps_end: bool = False,
+    ) -> None:
         self.title = title
         self.name = name
         self.rank = rank
         self.right = right
         self.least = least
+        self.keeps_end = keeps_end
 
 
 class Cell:
@@ -149,7 +160,7 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
             while end < len(shown) and not row[shown[end][0]].text and not columns[shown[end][0]].right:
                 width += GAP + shown[end][1]
                 end += 1
-        text = cell.text if cell_len(cell.text) <= width else cut_to(cell.text, max(0, width - 1)) + "…"
+        text = cell.text if cell_len(cell.text) <= width else _cut(cell.text, width, keeps_end=columns[index].keeps_end)
         padding = " " * (width - cell_len(text))
         if position:
             line.append(" " * GAP)
@@ -160,3 +171,8 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
             line.append(padding)
     line.rstrip()
     return line
+
+
+def _cut(text: str, width: int, *, keeps_end: bool) -> str:
+    room = max(0, width - 1)
+    return "…" + end_of(text, room) if keeps_end else cut_to(text, room) + "…"
