@@ -26,7 +26,7 @@ class Column:
         right: Whether it is aligned to the right.
         least: A text column may be cut down to this width before columns are hidden, and further when none is left
             to hide; None for columns that must not be cut.
-        keeps_end: Whether a text is cut at its beginning: the end of a path tells most.
+        keeps_end: Whether a text is cut at its beginning: paths differ at their end.
     """
 
     __slots__ = ("keeps_end", "least", "name", "rank", "right", "title")

@@ -40,7 +40,7 @@ _PROMPTS = 40
 _LONG = 2_500_000
 """Characters of a page from which long texts are cut shorter."""
 
-_TOO_LONG = 6_000_000
+_TOO_LONG = 5_800_000
 """Characters of a page from which only an outline is shown: browsers lay out more than that slowly."""
 
 _OUTLINED = 50
