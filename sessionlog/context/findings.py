@@ -120,7 +120,7 @@ def find_in_session(
         events: All of them.
         source: The id of its agent.
         price: Prices tokens.
-        copied: Responses that another session paid for, where the log itself does not say so: resumed sessions of
+        copied: Responses that another session paid for, which the log itself does not mark: resumed sessions of
             Claude Code up to 2.0.14.
     """
     fold = _FindingsFold(own=source in OWN, copied=copied)

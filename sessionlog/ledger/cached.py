@@ -57,6 +57,12 @@ def ask_at_once(
     try:
         use(question(book))
         return few_changed_logs(connection, env, most=0) == []
+    except Exception as error:
+        from sessionlog.errors import SessionLogError
+
+        if isinstance(error, SessionLogError):
+            raise
+        return False  # a damaged ledger may hold anything
     finally:
         book.close()
 

@@ -31,9 +31,20 @@ def cut_to(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
-def shorten(text: str, width: int) -> str:
-    """Return a text of at most `width` cells, with `…` where it is cut."""
-    return text if cell_len(text) <= width else f"{cut_to(text, max(0, width - 1))}…"
+def shorten(text: str, width: int, *, keeps_end: bool = False) -> str:
+    """Return a text of at most `width` cells, with `…` where it is cut: at its end, or at its beginning."""
+    if cell_len(text) <= width:
+        return text
+    room = max(0, width - 1)
+    return f"…{end_of(text, room)}" if keeps_end else f"{cut_to(text, room)}…"
+
+
+def end_of(text: str, width: int) -> str:
+    """Return the last characters of a wider text that fit into `width` cells."""
+    start = max(0, len(text) - width)
+    while cell_len(text[start:]) > width:
+        start += 1
+    return text[start:]
 
 
 def chop(text: str, width: int) -> list[str]:

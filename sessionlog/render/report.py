@@ -86,7 +86,8 @@ def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iter
     yield Line()
     columns = table_columns(report)
     keys = [
-        Column(one_line(key.upper(), _KEY_WIDTH), key, right=False, least=report.least_key) for key in report.group_by
+        Column(one_line(key.upper(), _KEY_WIDTH), key, right=False, least=report.least_key, keeps_end=key in _FOLDERS)
+        for key in report.group_by
     ]
     rows = [[*_keys(report, row, view), *(cell(column, row, view) for column in columns)] for row in report.rows]
     total = None

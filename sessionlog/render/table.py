@@ -26,18 +26,27 @@ class Column:
         right: Whether it is aligned to the right.
         least: A text column may be cut down to this width before columns are hidden, and further when none is left
             to hide; None for columns that must not be cut.
+        keeps_end: Whether a text is cut at its beginning: paths differ at their end.
     """
 
-    __slots__ = ("least", "name", "rank", "right", "title")
+    __slots__ = ("keeps_end", "least", "name", "rank", "right", "title")
 
     def __init__(
-        self, title: str, name: str = "", *, rank: int = 0, right: bool = True, least: int | None = None
+        self,
+        title: str,
+        name: str = "",
+        *,
+        rank: int = 0,
+        right: bool = True,
+        least: int | None = None,
+        keeps_end: bool = False,
     ) -> None:
         self.title = title
         self.name = name or title.lower()
         self.rank = rank
         self.right = right
         self.least = least
+        self.keeps_end = keeps_end
 
 
 class Cell:
@@ -151,7 +160,7 @@ def _line(columns: Sequence[Column], widths: dict[int, int], row: Sequence[Cell]
             while end < len(shown) and not row[shown[end][0]].text and not columns[shown[end][0]].right:
                 width += GAP + shown[end][1]
                 end += 1
-        text = shorten(cell.text, width)
+        text = shorten(cell.text, width, keeps_end=columns[index].keeps_end)
         padding = " " * (width - cell_len(text))
         if position:
             line.append(" " * GAP)

@@ -83,6 +83,8 @@ def matching(target: str, ids: Iterable[str]) -> list[str]:
     if target in known:
         return [target]
     matches = sorted(i for i in known if i.startswith(target))
+    whole = set(matches)  # the ids of sub-agents begin with their session's
+    matches = [i for i in matches if "/" not in i or i.partition("/")[0] not in whole]
     if not matches and len(target) >= _SHORT:
         matches = sorted(i for i in known if i.endswith(target))
     return matches

@@ -1,16 +1,18 @@
 """The list of sessions: one each, newest first, with the sums that usage has."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from sessionlog.analytics.columns import names_of
-from sessionlog.analytics.sessions import COLUMNS, list_sessions
+from sessionlog.analytics.sessions import COLUMNS, list_known_sessions, list_sessions
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, InvalidWindow
 from tests.analytics.week import NOW, week_report, week_sessions
 from tests.ledger.entries import PRICES
+from tests.ledger.little_home import LittleHome
 from tests.sources.logs import answered, ended, event, start, write_log
 
 NAMES = names_of(COLUMNS)
@@ -244,3 +246,29 @@ def test_a_fork_names_its_parent():
     first, second, third = reversed(listed(folder).rows)
     assert (first.parent, second.parent, third.parent) == ("", first.session, second.session)
     assert [one["parent"] for one in listed(folder).to_dict()["rows"]] == [third.parent, second.parent, ""]
+
+
+def test_known_sessions_are_those_of_the_ledger_as_it_is(tmp_path):
+    """They come before any look at the logs, with the answer whether anything has changed; a bad ledger has none."""
+    home = LittleHome(tmp_path)
+    home.append("s/n1.jsonl", [("answer", 1, 1)])
+    shown = []
+
+    def known():
+        shown.clear()
+        return list_known_sessions(home.ledger, home.env, shown.append, window=None, filters={}, tz="UTC")
+
+    def whole():
+        return list_sessions(env=home.env, ledger=home.ledger).rows
+
+    assert (known(), shown) == (False, []), "there is no ledger yet"
+    first = whole()
+    assert known()
+    assert shown[0].rows == first
+    home.append("s/n1.jsonl", [("answer", 2, 2)])
+    assert not known()
+    assert shown[0].rows == first
+    assert whole() != first
+    with sqlite3.connect(home.ledger) as connection:
+        connection.execute("DROP TABLE quarter_hours")
+    assert (known(), shown) == (False, []), "it is damaged"

@@ -8,7 +8,7 @@ import rich.cells
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.render.cells import _ONE_CELL, cell_len, chop, cut_to
+from sessionlog.render.cells import _ONE_CELL, cell_len, chop, cut_to, end_of
 from tests.profiles import examples
 
 LAW = examples(200)
@@ -61,3 +61,13 @@ def test_rich_is_loaded_only_for_what_may_be_wide(text, asked):
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == f"{asked}\n"
+
+
+@LAW
+@given(st.text(max_size=40), st.integers(0, 45))
+def test_the_end_of_a_text_fits(text, width):
+    """And has all the room where each character takes a cell."""
+    end = end_of(text, width)
+    assert text.endswith(end)
+    assert cell_len(end) <= width
+    assert not text.isascii() or len(end) == min(len(text), width)

@@ -166,3 +166,18 @@ def test_wide_cuts_nothing(table):
     ) + GAP * (len(columns) - 1)
     for line, row in zip(texts(fit)[1:], rows, strict=True):
         assert all(text.rstrip() in line for text in row)
+
+
+def test_a_text_goes_on_over_empty_texts_to_its_right():
+    """It is cut only where the next column of the row has something."""
+    why = Column(title="WHY", name="why", right=False, least=6)
+    rows = [["what was asked first", "", "x"], ["what was asked then", "failed", "y"]]
+    fit = fitted(26, rows, [NAME, why, Column(title="ID", name="id", right=False)])
+    assert texts(fit)[1:] == ["what was asked first    x", "what was aske…  failed  y"]
+
+
+def test_a_path_is_cut_at_its_beginning():
+    """Its end tells which it is."""
+    path = Column(title="PATH", name="path", right=False, least=8, keeps_end=True)
+    fit = fitted(18, [["/home/ada/src/api", "1"], ["/home/ada/src/行行行", "2"]], [path, COST])
+    assert texts(fit)[1:] == ["…ada/src/api     1", "…/src/行行行     2"]

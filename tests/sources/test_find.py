@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.sources.discover import discover, find_logs
-from sessionlog.sources.find import log_at, resolve_log, resolve_session
+from sessionlog.sources.find import log_at, matching, resolve_log, resolve_session
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
 from tests.sources.homes import all_cases, build_home, environment
@@ -54,6 +54,14 @@ def test_a_whole_id_wins_over_longer_ones(folder):
     """An id that is the beginning of another can still be named."""
     write_log(f"{folder}/2026.jsonl", start())
     assert resolve_session("2026", folder) == f"{folder}/2026.jsonl"
+
+
+def test_the_beginning_of_a_session_with_sub_agents_is_the_session():
+    """Their ids begin with its own; one of them is found by more of its id."""
+    ids = ["b1ec-8ee3", "b1ec-8ee3/agent-1", "b1ec-8ee3/agent-2", "c0/agent-1", "c0/agent-2"]
+    assert matching("b1ec", ids) == ["b1ec-8ee3"]
+    assert matching("b1ec-8ee3/agent-2", ids) == matching("agent-2", ids[:4]) == ["b1ec-8ee3/agent-2"]
+    assert matching("c0", ids) == ["c0/agent-1", "c0/agent-2"]
 
 
 def test_an_ambiguous_beginning_lists_its_candidates(folder):

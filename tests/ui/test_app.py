@@ -263,6 +263,7 @@ def test_known_sessions_are_shown_before_the_logs_are_looked_at(app, monkeypatch
     async def steps(pilot):
         await until(pilot, lambda: "2 sessions" in screen(app))
         await pilot.press("end")
+        await until(pilot, lambda: app.sessions.cursor == 1)
         before = app.sessions.session.session
         may_look.set()
         await until(pilot, lambda: "3 sessions" in screen(app))

@@ -17,6 +17,8 @@ SERIES = 6
 _WIDTH, _HEIGHT, _LABELS, _GAP = 960, 220, 22, 0.15
 _MOST_LABELS = 10
 _DAY = 13
+_PIXELS = 1.07
+"""Of a unit of the calendar, which keeps its size however few weeks it has."""
 _WEEK = timedelta(days=7)
 
 
@@ -91,8 +93,9 @@ def calendar(levels: Mapping[date, int], tooltips: Mapping[date, str], first: da
 
 
 def _drawing(width: float, height: float, title: str, parts: Sequence[Html], kind: str = "bars") -> Html:
+    own = _short(width * _PIXELS) if kind == "calendar" else None
     return tag("svg", *parts, class_=f"chart {kind}", viewBox=f"0 0 {_short(width)} {_short(height)}", role="img",
-               aria_label=title)  # fmt: skip
+               width=own, aria_label=title)  # fmt: skip
 
 
 def _rectangle(x: float, y: float, width: float, height: float, kind: str, text: str | None) -> Html:

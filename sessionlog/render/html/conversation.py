@@ -41,7 +41,7 @@ CUT_LATER = Limits(
 """What is shown of them once a page is long, so that it stays readable on a phone."""
 
 CUT_OUTLINE = Limits(
-    prose=Limit(chars=600),
+    prose=Limit(chars=300),
     system=Limit(chars=200, lines=4),
     output=Limit(chars=200, lines=4),
     thought=Limit(chars=200, lines=4),

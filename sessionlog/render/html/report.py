@@ -13,17 +13,17 @@ from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.window import describe_window
 from sessionlog.render.heatmap import amount_of, as_date, calendar_levels
 from sessionlog.render.html.charts import SERIES, calendar, share_bar, stacked_bars
-from sessionlog.render.html.page import Html, render_page, tag
+from sessionlog.render.html.page import Html, join, render_page, tag
 from sessionlog.render.notes import archived_note, damage_note
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
 from sessionlog.render.report import View, cell, closing_notes, key_text, row_cost, table_columns
 
 _STYLES = {"failed": "bad", "unfinished": "unsure", "estimated": "unsure", "success": "good", "secondary": "dim"}
 _ROWS = 15
-"""Rows of a table that are shown; the others are folded."""
+"""Rows of a longer table that are shown; all are folded below them."""
 
 _HIDDEN_RANK = 8
-_SESSION_COLUMNS = ("start", "status", "models", "requests", "total_tokens", "cost_usd", "project", "prompt")
+_SESSION_COLUMNS = ("start", "cost_usd", "status", "project", "prompt", "models", "requests", "total_tokens")
 
 
 def render_overview(
@@ -47,7 +47,11 @@ def _body(
     made = view.stamp(int(view.now.timestamp()) * 10**9)
     yield tag("header", tag("h1", "Usage"), tag("p", f"{span} · made {made}", class_="dim"), _cards(found))
     sections = [
-        ("days", "By day", [_days_chart(found, view), _folded(report_table(found.days, view), "Table of days")]),
+        (
+            "days",
+            "By day",
+            [_days_chart(found, view), _folded(report_table(found.days, view, most=None), "Table of days")],
+        ),
         ("year", "The last year", [_year(found.year, view)]),
         ("models", "Models", [report_table(found.usage, view)]),
         ("projects", "Projects", [report_table(found.projects, view)]),
@@ -90,14 +94,18 @@ def _cards(found: Overview) -> Html:
     return tag("dl", *entries, class_="cards")
 
 
-def report_table(report: Report, view: View) -> Html:
-    """Return any report as a table: its group keys and the columns that terminal tables have; sortable in a browser."""
+def report_table(report: Report, view: View, *, most: int | None = _ROWS) -> Html:
+    """Return any report as a table: its group keys and the columns that terminal tables have; sortable in a browser.
+
+    The cost is the first column, so that it is seen on a phone. Of more than `most` rows the first are shown.
+    """
     if not report.rows:
         return tag("p", "None in this time.", class_="dim")
     columns = [column for column in table_columns(report) if column.rank <= _HIDDEN_RANK]
     columns = [
         column for column in columns if any(cell(column, row, view).text not in ("", UNKNOWN) for row in report.rows)
     ]
+    columns.sort(key=lambda column: column.name != "cost_usd")
     heads = [tag("th", key.replace("_", " "), scope="col") for key in report.group_by]
     heads += [tag("th", (column.title or "").lower(), scope="col", title=column.note or column.label,
                   class_=None if column.unit in ("text", "texts") else "number") for column in columns]  # fmt: skip
@@ -108,9 +116,15 @@ def report_table(report: Report, view: View) -> Html:
         totals = (_cell(column, report.totals, view) for column in columns)
         foot = tag("tfoot", tag("tr", tag("th", "total", scope="row"), *empty, *totals))
     head = tag("thead", tag("tr", *heads))
-    table = tag("table", head, tag("tbody", *rows), foot, data_sortable=True)
-    wrapped = _scrolling(table, f"{report.title}: table")
-    return _folded(wrapped, f"All {counted(len(rows), report.thing)}") if len(rows) > _ROWS else wrapped
+
+    def table(shown: Sequence[Html], name: str) -> Html:
+        return _scrolling(tag("table", head, tag("tbody", *shown), foot, data_sortable=True), name)
+
+    whole = table(rows, f"{report.title}: table")
+    if most is None or len(rows) <= most:
+        return whole
+    title = f"All {counted(len(rows), report.thing)}"
+    return join(table(rows[:most], f"{report.title}: the first rows"), _folded(whole, title))
 
 
 def _row(report: Report, row: object, columns: Sequence[Column], view: View) -> Html:

@@ -34,10 +34,13 @@ _TITLE = 80
 _PROMPT = 160
 """Characters of a prompt in the list of prompts."""
 
+_PROMPTS = 40
+"""Prompts up to which their list is unfolded at first."""
+
 _LONG = 2_500_000
 """Characters of a page from which long texts are cut shorter."""
 
-_TOO_LONG = 6_000_000
+_TOO_LONG = 5_800_000
 """Characters of a page from which only an outline is shown: browsers lay out more than that slowly."""
 
 _OUTLINED = 50
@@ -114,6 +117,7 @@ class _Ends:
     def __init__(self) -> None:
         self.start: SessionStartBlock | None = None
         self.end: SessionEndBlock | None = None
+        self.model = ""  # of the first answer
 
     def watch(self, placed: Iterable[Placed]) -> Iterator[Placed]:
         """Yield all but the head."""
@@ -123,6 +127,8 @@ class _Ends:
                 continue
             if isinstance(one.block, SessionEndBlock):
                 self.end = one.block
+            elif not self.model and isinstance(one.block, ResponseBlock):
+                self.model = one.block.served.model
             yield one
 
 
@@ -139,9 +145,14 @@ def _body(
     yield tag("a", "To the conversation", href="#conversation", class_="skip")
     yield tag("header", tag("h1", title, dir="auto"), *_facts(ends, view, about), _of_outline(outline_from))
     if len(prompts) > 1:
-        rows = [_prompt_row(turn, view) for turn in prompts]
-        heading = tag("h2", "Prompts ", tag("small", str(len(prompts))), id="prompts")
-        yield tag("nav", heading, tag("ol", *rows, class_="prompts"), aria_labelledby="prompts")
+        heading = tag("h2", "Prompts ", tag("small", f"{len(prompts):,}"), id="prompts")
+        rows = tag("ol", *(_prompt_row(turn, view) for turn in prompts), class_="prompts")
+        parts = (
+            [heading, rows]
+            if len(prompts) <= _PROMPTS
+            else [tag("details", tag("summary", heading), rows, class_="started")]
+        )
+        yield tag("nav", *parts, aria_labelledby="prompts")
     yield _tools()
     yield Html('<main id="conversation">')
     yield from map(Html, packed.texts())
@@ -166,7 +177,7 @@ def _of_outline(turn: Turn | None) -> Html | None:
 
 def _facts(ends: _Ends, view: View, about: SessionPage) -> Iterator[Html]:
     start = (ends.start.start if ends.start else None) or SessionStart()
-    model = " / ".join(filter(None, (start.provider or start.resolved_harness, start.model)))
+    model = " / ".join(filter(None, (start.provider or start.resolved_harness, start.model or ends.model)))
     began = moment(view, ends.start.time_ns if ends.start else None).text
     facts = {
         "agent": about.agent,

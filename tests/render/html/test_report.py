@@ -1,10 +1,12 @@
 """The report's page: numbers of the reports, allowed elements alone, whatever logs call their things."""
 
+import re
 from datetime import UTC, datetime
 
 from sessionlog.analytics.overview import fold_overview, overview
 from sessionlog.analytics.question import Question
-from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.usage import aggregate_usage, fold_usage
 from sessionlog.render.html.report import render_overview, report_table
 from sessionlog.render.report import View
 from tests.analytics.week import DATA, NOW
@@ -73,3 +75,21 @@ def test_nothing_is_a_page_too(tmp_path):
     text = page(overview(tmp_path / "none", now=NOW, prices=PRICES))
     assert "No usage in this time." in text
     assert "<table" not in text
+
+
+def test_a_long_table_shows_its_first_rows_and_folds_all():
+    """The costliest are seen at once, with the total; a table within a fold has all rows once."""
+    records = [record(project=f"/w/p{number:02}", cost_nano=(30 - number) * 10**9) for number in range(20)]
+    usage = fold_usage(book_of(session("one", *records)), Selection.of(None, until=None, filters=None, tz="UTC", now=NOW, by=("project",)))  # fmt: skip
+    shown = report_table(usage, VIEW)
+    assert shown.count("<table") == 2
+    assert shown.index("p14") < shown.index("<summary>All 20 rows") < shown.index("p19")
+    assert [foot.count("$410.00") > 0 for foot in re.findall("<tfoot>.*?</tfoot>", shown)] == [True, True]
+    assert report_table(usage, VIEW, most=None).count("<table") == 1
+
+
+def test_the_cost_is_the_first_number():
+    """A phone shows two columns of a table."""
+    usage = aggregate_usage(DATA / "week", now=NOW, prices=PRICES)
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', report_table(usage, VIEW))
+    assert heads[: len(usage.group_by) + 1] == [*usage.group_by, "cost"]

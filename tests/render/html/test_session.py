@@ -190,6 +190,21 @@ def test_turns_have_their_sums():
     assert re.findall(r'<section class="turn" id="(turn-\d)"', page) == ["turn-0", "turn-1", "turn-2", "turn-3"]
 
 
+def test_a_long_list_of_prompts_is_folded(monkeypatch):
+    """Above the conversation, which would begin many screens below it on a phone."""
+    assert '<details class="started"><summary><h2 id="prompts">' not in page_of(LOGS / "story.jsonl")
+    monkeypatch.setattr(session, "_PROMPTS", 2)
+    assert '<details class="started"><summary><h2 id="prompts">Prompts <small>3<' in page_of(LOGS / "story.jsonl")
+
+
+def test_the_model_is_that_of_the_first_answer_where_the_start_names_none(tmp_path):
+    """Most agents name it with each answer only."""
+    log = re.sub(r'"model":"[^"]*",', "", (LOGS / "story.jsonl").read_text("utf-8").split("\n", 1)[0])
+    rest = (LOGS / "story.jsonl").read_text("utf-8").split("\n", 1)[1]
+    page = page_of_text(f"{log}\n{rest}", tmp_path)
+    assert "<dt>model</dt><dd><bdi>anthropic / claude-opus-4-5</bdi></dd>" in page
+
+
 def test_the_work_of_a_sub_agent_is_nested(tmp_path):
     """In one element that folds, named, with its own sums."""
     page = page_of_text(log_of("explorer"), tmp_path)
