@@ -132,7 +132,9 @@ def _to_parquet(
                 projects=arguments.filters.get("project", ()), prices=r.price_book(context.settings),
                 jobs=context.jobs, progress=progress,
             )  # fmt: skip
-            events = export_events(destination, selection, done.machine_id, has_texts=texts, dry_run=dry_run)
+            events = export_events(
+                destination, selection, done.machine_id, has_texts=texts, compact=compact, dry_run=dry_run
+            )
     _show(done, partial(render_parquet, done), arguments, context, as_json=as_json, events=events)
 
 
