@@ -34,7 +34,7 @@ SELECT '{id}' AS machine_id, h AS record, 1 AS revision, false AS deleted, h AS 
     'model-' || session_key % 6 AS model, 'model-' || session_key % 6 || '-20250101' AS response_model,
     '/home/user{machine}/src/project-' || session_key % 12 AS project, 'branch-' || session_key % 40 AS branch,
     '2.0.' || d // 7 AS version, CASE WHEN i % 9 = 0 THEN 'Explore' ELSE 'main' END AS agent,
-    'request' AS granularity, 'exact' AS quality, '' AS speed, '' AS service_tier
+    'request' AS granularity, 'exact' AS quality, '' AS speed, '' AS service_tier, NULL AS skill, NULL AS plugin, NULL AS mcp
 FROM r
 """
 _AGAIN = (

@@ -238,7 +238,7 @@ def test_recording_loads_nothing_heavy(module):
         ("requests", "export"),
         ("google", "export"),
         ("duckdb", "export"),
-        ("fsspec", "export"),
+        ("fsspec", "files"),
         *((name, "mcp_server") for name in AGENTS_ONLY),
     ],
 )
@@ -258,7 +258,6 @@ def test_a_library_stays_in_its_room(library, room):
         and not (
             library == "duckdb" and (i.module.startswith(f"{NAME}.engine.place") or room_of(i.module) == "analytics")
         )
-        and not (library == "fsspec" and i.module == f"{NAME}.files.remote" and i.inside)
     ]
     assert wrong == []
 

@@ -117,7 +117,9 @@ def _to_parquet(
 
         with r.scan_progress("reading events") as progress:
             selection = r.event_selection(context, arguments, progress=progress)
-            events = export_events(destination, selection, done.machine_id, has_texts=texts, dry_run=dry_run)
+            events = export_events(
+                destination, selection, done.machine_id, has_texts=texts, compact=compact, dry_run=dry_run
+            )
     _show(done, partial(render_parquet, done), arguments, context, as_json=as_json, events=events)
 
 

@@ -53,8 +53,7 @@ def save_page(path: str, pieces: Iterable[str], *, force: bool) -> int:
     try:
         files.replace_file(path, _encoded(pieces))
     except OSError as error:
-        is_folder_missing = isinstance(error, FileNotFoundError)
-        hint = f"; make the folder first: mkdir -p {os.path.dirname(path)}" if is_folder_missing else ""
+        hint = "; make the folder first" if isinstance(error, FileNotFoundError) else ""
         fail(f"{path}: {files.reason_of(error)}{hint}")
     status = files.stat_path(path)
     return 0 if status is None else status.st_size

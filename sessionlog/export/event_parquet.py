@@ -19,7 +19,7 @@ EVENT_COLUMNS = {**_IDS, **{name: kind for name, kind in COLUMNS.items() if name
 """Column → DuckDB's type, in a file."""
 
 _LEAST_OBJECT = 1 << 24
-_MOST_ROWS = 20_000  # of a file, which is in memory as a whole
+MOST_ROWS = 20_000  # of a file, which is in memory as a whole
 _GROUP = 2048  # rows that are in memory until they are compressed
 _MEMORY = "256MB"
 
@@ -60,6 +60,23 @@ class EventTable:
             )
         files.remove_file(path)
 
+    def add_file(self, data: bytes) -> None:
+        """Add the rows of a file as they are."""
+        file, path = files.open_temporary(self.folder)
+        with file:
+            file.write(data)
+        self._open().execute(
+            f"INSERT INTO rows BY NAME SELECT * FROM read_parquet({_quoted(path)}, hive_partitioning = false)"  # noqa: S608 - our own path
+        )
+        files.remove_file(path)
+
+    def keep_latest(self) -> None:
+        """Delete all revisions of an event but the latest."""
+        self._open().execute(
+            "DELETE FROM rows WHERE rowid NOT IN "
+            "(SELECT arg_max(rowid, revision) FROM rows GROUP BY log_key, session, position)"
+        )
+
     def files(self) -> Iterator[tuple[str, int, bytes]]:
         """Yield (month, rows, bytes) of each file; the month of rows without a time is "".
 
@@ -73,7 +90,7 @@ class EventTable:
             fits = "time IS NULL" if month is None else f"strftime(time, '%Y-%m') = {_quoted(month)}"
             blocks = self._database.execute(
                 f"SELECT count(*), min(i), max(i) FROM (SELECT rowid AS i, row_number() OVER (ORDER BY rowid) - 1 AS n "  # noqa: S608 - our own names
-                f"FROM rows WHERE {fits}) GROUP BY n // {_MOST_ROWS} ORDER BY min(i)"
+                f"FROM rows WHERE {fits}) GROUP BY n // {MOST_ROWS} ORDER BY min(i)"
             )
             for count, first, last in blocks.fetchall():
                 rows = f"SELECT * FROM rows WHERE {fits} AND rowid BETWEEN {first} AND {last}"  # noqa: S608 - our own names

@@ -6,10 +6,13 @@ Nothing is kept before `commit`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sessionlog.export.state_database import StateDatabase
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS manifests (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS replaced (name TEXT PRIMARY KEY, second INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS logs (log INTEGER PRIMARY KEY, identity TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS sessions (
     log INTEGER NOT NULL, session TEXT NOT NULL, hashes BLOB NOT NULL, PRIMARY KEY (log, session)
@@ -69,9 +72,28 @@ class EventState(StateDatabase):
         with self._named():
             self._connection.execute("INSERT OR REPLACE INTO logs VALUES (?, ?)", (log, identity))
 
-    def commit(self, manifest: str) -> None:
-        """Keep what was stored, after a manifest has been written; "" for none."""
+    def manifests(self) -> list[str]:
+        """Return the names of the manifests that hold."""
         with self._named():
+            return [name for (name,) in self._connection.execute("SELECT name FROM manifests ORDER BY name")]
+
+    def replaced(self, before: int) -> list[str]:
+        """Return the names of manifests that were replaced before a second since 1970."""
+        with self._named():
+            found = self._connection.execute("SELECT name FROM replaced WHERE second < ? ORDER BY name", (before,))
+            return [name for (name,) in found]
+
+    def forget_replaced(self, names: Iterable[str]) -> None:
+        """Forget manifests that were removed."""
+        with self._named():
+            self._connection.executemany("DELETE FROM replaced WHERE name = ?", ((name,) for name in names))
+
+    def commit(self, manifest: str, replaced: Iterable[str] = (), second: int = 0) -> None:
+        """Keep what was stored, after a manifest has been written, "" for none, which has replaced others then."""
+        with self._named():
+            for name in replaced:
+                self._connection.execute("DELETE FROM manifests WHERE name = ?", (name,))
+                self._connection.execute("INSERT OR REPLACE INTO replaced VALUES (?, ?)", (name, second))
             if manifest:
                 self._connection.execute("INSERT OR IGNORE INTO manifests VALUES (?)", (manifest,))
             self._connection.execute("COMMIT")

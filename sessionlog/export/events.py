@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -26,6 +27,7 @@ from sessionlog.engine.shares import map_shares
 from sessionlog.errors import MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.event_state import WIDTH, EventState, Session
+from sessionlog.export.manifests import KEPT, File
 from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, hash_name
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 
 MANIFEST = "sessionlog.export.events/1"
 VERSION = 1
-NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 
 _TEXTS = frozenset({"text", "data", "error"})
 _NAMED = 5
@@ -55,7 +56,8 @@ class ExportedEvents:
         events: Events, new and changed.
         deleted: Tombstones.
         unchanged_logs: Logs that are as they were at the last export.
-        files: Files, without the manifest.
+        merged: Files that were replaced by merged ones.
+        files: Files of new events, without the manifest.
         bytes: Their size.
         has_texts: Texts and payloads were written.
         manifest: The name of the manifest; empty if nothing was written.
@@ -66,6 +68,7 @@ class ExportedEvents:
     events: int
     deleted: int
     unchanged_logs: int
+    merged: int
     files: int
     bytes: int
     has_texts: bool
@@ -80,7 +83,13 @@ class ExportedEvents:
 
 
 def export_events(
-    destination: str, selection: EventSelection, machine: str, *, has_texts: bool = True, dry_run: bool = False
+    destination: str,
+    selection: EventSelection,
+    machine: str,
+    *,
+    has_texts: bool = True,
+    compact: bool = False,
+    dry_run: bool = False,
 ) -> ExportedEvents:
     """Write new and changed events to a folder, or to a URL of a file system that fsspec knows.
 
@@ -89,6 +98,7 @@ def export_events(
         selection: Which events; those that were exported before stay.
         machine: The machine's id, as `export_parquet` returns it.
         has_texts: Write texts, payloads and errors, too.
+        compact: Merge small files now; otherwise where a month has more than 24.
         dry_run: Count what would be written, and write nothing.
 
     Raises:
@@ -98,6 +108,7 @@ def export_events(
     """
     if find_spec("duckdb") is None:
         raise MissingExtra("export to parquet needs: pip install 'sessionlog[parquet]'")
+    from sessionlog.export.event_files import MOST_PARTS
     from sessionlog.export.event_parquet import Error, EventTable
 
     target = open_destination(destination)
@@ -105,7 +116,7 @@ def export_events(
     try:
         with EventState(path) as state, EventTable(machine) as table:
             run = _Run(target, machine, state, table, has_texts=has_texts, is_dry=dry_run)
-            return run.write(selection)
+            return run.write(selection, 1 if compact else MOST_PARTS)
     except Error as error:
         raise NotExported(f"the events cannot be written as parquet: {str(error).splitlines()[0]}") from error
 
@@ -124,8 +135,10 @@ class _Run:
         self._counts: dict[Session, int] = {}
         self._events = self._deleted = 0
 
-    def write(self, selection: EventSelection) -> ExportedEvents:
-        """Write files and the manifest, and return what was written."""
+    def write(self, selection: EventSelection, most_parts: int) -> ExportedEvents:
+        """Write files and the manifest, and return what was written; months with more small files are merged."""
+        from sessionlog.export.event_files import MOST_PARTS, write_files
+
         self._state.begin({name for name in self._target.names(self._folder) if name.endswith(".json")})
         chosen = choose_logs(selection)
         what = f"{selection.window} {selection.projects}"
@@ -140,13 +153,18 @@ class _Run:
         self._end_sessions(has_all=selection.window is None and not selection.projects)
         for index in changed:
             self._state.put_identity(_key(chosen.parts[index].path), identities[index])
-        written = [] if self._is_dry else list(self._write_files())
-        manifest = self._write_manifest(written) if written else ""
+        written, merged, replaced, manifest = list[File](), 0, list[str](), ""
         if not self._is_dry:
-            self._state.commit(manifest)
+            written = list(write_files(self._target, self._machine, self._table))
+            listed = written
+            if written or most_parts < MOST_PARTS:
+                listed, merged, replaced = self._merge(written, most_parts)
+            manifest = self._write_manifest(listed) if listed else ""
+            self._remove_old()
+            self._state.commit(manifest, replaced, int(datetime.now(UTC).timestamp()))
         return ExportedEvents(
             events=self._events, deleted=self._deleted, unchanged_logs=len(chosen.parts) - len(parts),
-            files=len(written), bytes=sum(file["bytes"] for file in written), has_texts=self._has_texts,
+            merged=merged, files=len(written), bytes=sum(file["bytes"] for file in written), has_texts=self._has_texts,
             manifest=f"{self._folder}/{manifest}" if manifest else "", problem_count=count + len(chosen.problems),
             problems=(*chosen.problems, *problems)[:_NAMED],
         )  # fmt: skip
@@ -215,19 +233,33 @@ class _Run:
                 "deleted": True,
             }  # fmt: skip
 
-    def _write_files(self) -> Iterator[dict[str, Any]]:
-        for month, count, data in self._table.files():
-            digest = sha256(data).hexdigest()
-            path = f"events/v={VERSION}/month={month or NO_DATE}/machine={self._machine}/{digest[:32]}.parquet"
-            self._target.write(path, data)
-            yield {
-                "path": path,
-                "table": "events",
-                "rows": count,
-                "bytes": len(data),
-                "sha256": digest,
-                "schema": VERSION,
-            }
+    def _merge(self, written: Sequence[File], most_parts: int) -> tuple[list[File], int, list[str]]:
+        """Return what the manifest lists: the new files, or all that hold after a merge, which replaces manifests."""
+        from sessionlog.export.event_files import merge_files, read_manifests
+
+        names = self._state.manifests()
+        before = read_manifests(self._target, map(self._path, names)) if names else []
+        paths = {file["path"] for file in written}
+        held, merged = merge_files(
+            self._target, self._machine, [*(file for file in before if file["path"] not in paths), *written], most_parts
+        )
+        return (held, merged, names) if merged else (list(written), 0, [])
+
+    def _remove_old(self) -> None:
+        """Remove manifests that were replaced a day ago; what cannot be removed stays for the next export."""
+        old = self._state.replaced(int((datetime.now(UTC) - KEPT).timestamp()))
+        if not old:
+            return
+        from sessionlog.export.event_files import remove_manifests
+
+        found = [name for name in self._target.names(self._folder) if name.endswith(".json")]
+        there = [self._path(name) for name in old if name in found]
+        with suppress(NotExported):
+            remove_manifests(self._target, there, [self._path(name) for name in found if name not in old])
+            self._state.forget_replaced(old)
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}"
 
     def _write_manifest(self, written: Sequence[dict[str, Any]]) -> str:
         now = datetime.now(UTC)

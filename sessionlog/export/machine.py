@@ -2,8 +2,8 @@
 
 A copied ledger has the id of its original, and both would change and delete each other's rows. What a copy cannot have
 is the manifests that the other one has written since: a ledger goes on under an id only while the newest manifest there
-is one of its own, and otherwise becomes a new machine. Devices, inodes and host names show less: restarts,
-containers and moved disks change them.
+is one of its own, and otherwise becomes a new machine. Devices, inodes and host names show less: restarts, containers
+and moved disks change them.
 """
 
 from __future__ import annotations
@@ -80,11 +80,13 @@ def open_machine(
         f"{'would become' if is_dry else 'is now'} a new machine, with all of its rows; what both have counts once"
     )
     path = _path(new, target, env)
-    with Revisions(path) as revisions:
-        manifests = Manifests(target, machine_id(new))
-        yield Machine(new, revisions, manifests, manifests.newest(revisions.manifest), (note,))
-    if is_dry:
-        files.remove_file(path)
+    try:
+        with Revisions(path) as revisions:
+            manifests = Manifests(target, machine_id(new))
+            yield Machine(new, revisions, manifests, manifests.newest(revisions.manifest), (note,))
+    finally:
+        if is_dry:
+            files.remove_file(path)
 
 
 def _path(secret: bytes, target: Destination, env: Mapping[str, str]) -> str:

@@ -197,7 +197,7 @@ class Place:
         self._system, self._root = connect(url)
         self._secrets = secrets_of(url)
         self._user = split_url(url)[1]
-        self._turn: Any = nullcontext() if getattr(self._system, "async_impl", False) else Lock()
+        self._turn = nullcontext() if getattr(self._system, "async_impl", False) else Lock()
         self._files: dict[str, Entry | None] = {}
         self._folders: dict[str, dict[str, bool]] = {}
         self._absent: set[str] = set()
@@ -218,7 +218,12 @@ class Place:
         sizes = {
             name[len(begin) :]: entry.size for name, entry in self._files.items() if entry and name.startswith(begin)
         }
-        return self._system, self._path(url).rstrip("/"), sizes
+        system = self._system
+        if not isinstance(self._turn, nullcontext):
+            from sessionlog.files.serial_system import SerialFileSystem
+
+            system = SerialFileSystem(system, self._turn)
+        return system, self._path(url).rstrip("/"), sizes
 
     def look(self, url: str) -> Entry | str | None:
         """Return the state of an object, "folder" for a folder, None where there is nothing."""

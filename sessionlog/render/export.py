@@ -61,5 +61,7 @@ def render_events(done: ExportedEvents, *, is_dry: bool, width: int) -> Iterator
     would = "would write" if is_dry else "wrote"
     in_files = f" · {counted(done.files, 'file')} of {size(done.bytes)}" if done.files else ""
     yield Line.of((f"{would} {' and '.join(parts) or 'no new event'}", "title"), in_files)
+    if done.merged:
+        yield Line(f"{counted(done.merged, 'file')} of events merged", "note")
     has_texts = "with texts and payloads; secrets that are known by their shapes are replaced"
     yield Line(has_texts if done.has_texts else "without texts, payloads and errors", "note")

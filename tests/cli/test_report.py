@@ -41,7 +41,7 @@ def test_what_is_not_ours_stays(cli, tmp_path):
         ((), "name the page with --html FILE"),
         (
             ("--html", "/nowhere/x.html"),
-            "/nowhere/x.html: no such file or directory; make the folder first: mkdir -p /nowhere",
+            "/nowhere/x.html: no such file or directory; make the folder first",
         ),
         (("--html", "-", "--pages", "p"), "--pages needs a report in a file"),
         (("--html", "x.html", "--pages", "/dev/null/p"), "/dev/null/p: "),

@@ -1,6 +1,7 @@
 """Export of events to parquet: each event once, without secrets, and only what is new."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -9,6 +10,7 @@ import pytest
 from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.cli import main
 from sessionlog.errors import NotExported
+from sessionlog.export.destination import LocalFolder
 from sessionlog.export.event_state import EventState
 from sessionlog.export.events import export_events
 from tests.export.conftest import event
@@ -116,6 +118,72 @@ def test_a_killed_export_is_repeated(send, tmp_path, monkeypatch):
             send()
     assert send().events == 7
     assert len(rows(tmp_path)) == 7
+
+
+def grow(log, number, **options):
+    """Add an event."""
+    with log.open("a") as file:
+        file.write(event(6 + number, 8 + number, "progress", message=f"step {number}", **options))
+
+
+def test_small_files_are_merged(send, tmp_path, log, monkeypatch):
+    """Each event holds once, before and after the parts are removed a day later; a second time there is nothing to merge."""
+    send()
+    for number in range(1, 4):
+        grow(log, number)
+        send()
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[:8]).replace("secret words", "other words"))
+    assert (send().deleted, len(manifests(tmp_path))) == (2, 5)
+    before = rows(tmp_path)
+    done = send(compact=True)
+    assert (done.merged > 4, done.files, bool(done.manifest)) == (True, 0, True)
+    assert rows(tmp_path) == before
+    assert (send(compact=True).merged, send(compact=True).manifest) == (0, "")
+    monkeypatch.setattr("sessionlog.export.events.KEPT", timedelta(seconds=-5))
+    grow(log, 9)
+    send()
+    assert len(manifests(tmp_path)) == 2
+    assert rows(tmp_path)[:-1] == before
+    assert len(list(tmp_path.glob("team/events/**/*.parquet"))) == 3
+    assert send().events == 0
+
+
+def test_many_small_files_are_merged_by_themselves(send, tmp_path, log):
+    """From 25 of a month on."""
+    for number in range(1, 27):
+        grow(log, number)
+        assert send().merged == (25 if number == 25 else 0)
+    assert len(rows(tmp_path)) == 33
+
+
+def test_a_kill_while_files_are_merged_loses_nothing(send, tmp_path, log, monkeypatch):
+    """Before and after each file that is written or removed."""
+    for number in range(1, 4):
+        grow(log, number)
+        send()
+    before = rows(tmp_path)
+    monkeypatch.setattr("sessionlog.export.events.KEPT", timedelta(seconds=-5))
+    for moment in range(20):
+        left = iter(range(moment))
+
+        def step(call, *given, left=left):
+            if next(left, None) is None:
+                raise ZeroDivisionError
+            call(*given)
+
+        with monkeypatch.context() as patch:
+            for name in ("write", "remove"):
+                call = getattr(LocalFolder, name)
+                patch.setattr(LocalFolder, name, lambda *given, call=call, step=step: step(call, *given))
+            try:
+                send(compact=True)
+                send()
+                break
+            except ZeroDivisionError:
+                assert rows(tmp_path) == before
+    assert moment > 3
+    assert rows(tmp_path) == before
 
 
 def test_two_exports_to_one_place_do_not_run_at_once(send, tmp_path):

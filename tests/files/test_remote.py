@@ -317,7 +317,7 @@ def MemoryPath(path):
         (["replay", "--follow", f"{ROOT}/a.jsonl"], 2, "--follow works on logs of this machine"),
         (["usage", "faulty://bucket/nothing"], 3, "faulty://bucket/nothing: no such file or folder"),
         (["usage", "nosuch://bucket"], 3, "nosuch://bucket"),
-        (["usage", "gs://bucket"], 3, "pip install gcsfs"),
+        (["usage", "oci://bucket"], 3, "pip install ocifs"),
     ],
 )
 def test_every_command_takes_urls(capsys, tmp_path, monkeypatch, arguments, code, text):
