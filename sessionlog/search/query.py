@@ -134,6 +134,10 @@ class Texts:
         self._connection.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='{TOKENIZER}')")
         self._connection.execute("CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance)")
 
+    def __del__(self) -> None:
+        """Close the connection: Python 3.13 and later warn of one that is only dropped."""
+        self._connection.close()
+
     def words_of(self, text: str) -> list[str]:
         """Return the words of a text in their order, as the index has them."""
         with self._filled([text]) as execute:
