@@ -29,7 +29,7 @@ _INSERT_LIMIT = insert("limits", LIMIT)
 _INSERT_FACTS = insert("log_sessions", ("file_id", "session_id", "n", "facts"))
 _DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
 _PRICED = """SELECT file_id, n, label_id, time_ns, requests, failed, input, output, cache_read, cache_write,
-    cache_write_1h, reasoning, recorded_nano, priced FROM responses
+    cache_write_1h, reasoning, recorded_nano, priced, cost_nano, estimate_nano, saved_nano FROM responses
     WHERE (file_id, n) > (?, ?) AND n >= 0 ORDER BY file_id, n LIMIT ?"""
 _BATCH = 8192  # responses that are in memory at once
 _FAMILY, _KEY, _SUPERSEDED_BY = (RESPONSE.index(name) for name in ("family", "key", "superseded_by"))
@@ -165,16 +165,17 @@ class Writer:
         last = (0, -1)
         while rows := self._connection.execute(_PRICED, (*last, _BATCH)).fetchall():
             changed = []
-            for file_id, n, label, time_ns, requests, failed, *tokens, recorded, priced in rows:
+            for file_id, n, label, time_ns, requests, failed, *tokens, recorded, priced, known, estimate, saved in rows:
                 usage = TokenUsage(**dict(zip(names, tokens, strict=True)))
                 number = labels.number(self._ids.label(label))
                 cost = labels.cost(number, usage, time_ns, recorded, requests, failed=bool(failed), priced=bool(priced))
-                changed.append((*cost, file_id, n))
+                if cost != (known, estimate, saved):
+                    changed.append((*cost, file_id, n))
             self._write(
                 "UPDATE responses SET cost_nano = ?, estimate_nano = ?, saved_nano = ? WHERE file_id = ? AND n = ?",
                 changed,
             )
-            last = changed[-1][-2:]
+            last = rows[-1][:2]
         self.touch_all()
 
     def reconcile(self) -> None:
