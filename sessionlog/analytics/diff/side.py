@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
@@ -100,15 +99,16 @@ def read_side(
     own = log.source.id in OWN
     transcript = fold_transcript(read_session(log, session), own=own, kept=kept)
     name = name_of_session(log, session)
-    found = partial(find_sessions, name, prices=prices, now=now, progress=progress)
     summary = None
     if ledger is not None and os.path.exists(ledger):
-        known = found(env=env, ledger=ledger, filters={"source": [log.source.id]})
+        known = find_sessions(
+            name, env=env, ledger=ledger, filters={"source": [log.source.id]}, prices=prices, now=now, progress=progress
+        )
         summary = next((one for one in known if _is_same_file(one.path, log.path)), None)
     if summary is None:
         paths = [log.path, *log.source.subagent_logs(log.path)]
-        alone = found(paths) or list_sessions(paths, prices=prices, now=now, progress=progress).rows
-        summary = next(iter(alone), None)
+        alone = list_sessions(paths, prices=prices, now=now, progress=progress).rows
+        summary = next((one for one in alone if one.session == name), next(iter(alone), None))
     summary = summary and replace(summary, path=log.path)
     return Side(source=log.source.id, session=name, path=log.path, transcript=transcript, summary=summary)
 
