@@ -101,8 +101,7 @@ def replay(
                 share_session(found, share, SessionPage(session=name, agent=log.source.title, scrubbed=scrub))
                 return
             texts = _painted(found, view, colours)
-        is_live = bool(follow or factor)
-        _show(texts, paged=not (view.exact or is_live or no_pager), at_once=is_live)
+        _show(texts, paged=not (view.exact or follow or factor or no_pager), at_once=bool(follow or factor))
 
 
 def _price(prices: str | None) -> Price:
