@@ -87,32 +87,59 @@ class _Folder:
 
     def __init__(self, path: str) -> None:
         self.fd = os.open(path, open_flags(os.O_RDONLY, "O_DIRECTORY", "O_CLOEXEC"))
-        self.identity: tuple[int, int] | None = None  # from here on `__del__` closes the descriptor
-        status = os.fstat(self.fd)
-        self.identity = status.st_dev, status.st_ino
-
-    def __del__(self) -> None:
+        self.identity: tuple[int, int] | None = None
         try:
-            if _is_same_file(self.fd, self.identity):
-                close(self.fd)
-            _folders.pop(self.identity, None)  # this may remove another thread's entry, which is then not shared
-        except Exception:  # noqa: BLE001, S110 - it was not opened; or at exit, where the system closes
-            pass
+            status = os.fstat(self.fd)
+            self.identity = status.st_dev, status.st_ino
+        finally:
+            _close_with(self)
 
 
-_folders: dict[tuple[int, int] | None, ref[_Folder]] = {}
+class _Reference(ref[_Folder]):
+    """A weak reference that closes its folder's descriptor when the folder is gone.
+
+    `_Folder.__del__` would be too early: while that runs, weak references still give the folder to other threads, whose
+    descriptor would then be closed, or be another file's.
+    """
+
+    __slots__ = ("fd", "identity")
+
+    fd: int
+    identity: tuple[int, int] | None
+
+
+def _close_with(folder: _Folder) -> None:
+    """Close the descriptor of a folder when the folder is gone; until then other logs find it."""
+    reference = _Reference(folder, _close_folder)
+    reference.fd, reference.identity = folder.fd, folder.identity
+    _references.add(reference)
+    _folders[folder.identity] = reference
+
+
+_references: set[_Reference] = set()  # one that is dropped before its folder is never called
+_folders: dict[tuple[int, int] | None, _Reference] = {}
+
+
+def _close_folder(reference: Any) -> None:
+    try:
+        fd, identity = reference.fd, reference.identity
+        _references.discard(reference)
+        if _folders.get(identity) is reference:
+            _folders.pop(identity, None)  # this may remove another thread's entry, which is then not shared
+        if identity is None or _is_same_file(fd, identity):
+            close(fd)
+    except Exception:  # noqa: BLE001, S110 - at exit, where the system closes
+        pass
 
 
 def _open_folder(path: str) -> _Folder:
     """Return the open folder at a path. Takes no lock: a signal handler could wait for it for ever."""
     status = os.stat(path)
     known = _folders.get((status.st_dev, status.st_ino))
-    shared = None if known is None else known()
+    shared = known() if known is not None else None
     if shared is not None and _is_same_file(shared.fd, shared.identity):  # its host may have closed all descriptors
         return shared
-    folder = _Folder(path)
-    _folders[folder.identity] = ref(folder)
-    return folder
+    return _Folder(path)
 
 
 class AppendFile:

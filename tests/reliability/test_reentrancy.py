@@ -130,9 +130,9 @@ left = Noisy(51)
 
 
 def in_destructor(frame):
-    """Whether a `__del__` is running."""
+    """Whether a `__del__` is running, or what a weak reference calls."""
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
+        if frame.f_code.co_name in {"__del__", "_close_folder"}:
             return True
         frame = frame.f_back
     return False

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 BOUND_MB = 200
 BOUND_SECONDS = 10.0
@@ -209,8 +210,9 @@ def gz_bomb(folder: Path, size: int) -> None:
 
 def zstd_window(folder: Path, window_log: int) -> None:
     """A packed log with a large window."""
-    from backports import zstd
+    from sessionlog.reader.unpack import zstd_module
 
+    zstd: Any = zstd_module("the trap")
     place = folder / "native"
     place.mkdir(parents=True, exist_ok=True)
     parameter = zstd.CompressionParameter

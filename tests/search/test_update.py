@@ -6,6 +6,7 @@ import random
 import signal
 import sqlite3
 import time
+from contextlib import closing
 from unittest.mock import patch
 
 import pytest
@@ -189,7 +190,8 @@ def test_another_program_s_database_is_left_alone(home):
     other.close()
     with pytest.raises(LedgerUnusable, match="another program's database"):
         home.find("importer")
-    assert sqlite3.connect(home.index).execute("SELECT count(*) FROM important").fetchone() == (0,)
+    with closing(sqlite3.connect(home.index)) as other:
+        assert other.execute("SELECT count(*) FROM important").fetchone() == (0,)
 
 
 def test_a_link_is_refused(home):
@@ -264,6 +266,7 @@ def test_an_unchanged_ledger_is_not_compared_again(home):
     Home.age(home.place.ledger, 60)
     assert is_compared()
     assert index.execute("SELECT count(*) FROM logs").fetchone() == (1,)
+    index.close()
     index.close()
 
 

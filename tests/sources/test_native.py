@@ -18,6 +18,7 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.reader.stream import read_events
+from sessionlog.reader.unpack import zstd_module
 from sessionlog.sources import native
 from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, holds_events, session_id_of
 from sessionlog.sources.protocol import Log
@@ -75,9 +76,7 @@ def test_ids_inside_do_not_matter(tmp_path):
 
 
 def zipped(content):
-    from backports import zstd
-
-    return zstd.compress(content)
+    return zstd_module("the test").compress(content)
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".zst", zipped)])
