@@ -96,7 +96,11 @@ def test_a_dry_run_writes_nothing(send, tmp_path):
     """And keeps no state."""
     assert send(dry_run=True).events == 7
     assert not (tmp_path / "team").exists()
+    assert list((tmp_path / "state").rglob("*.sqlite")) == []
     assert send().events == 7
+    [state] = (tmp_path / "state").rglob("*.sqlite")
+    assert send(dry_run=True).events == 0
+    assert state.exists()
 
 
 def test_a_lost_destination_or_state_is_written_again(send, tmp_path):
