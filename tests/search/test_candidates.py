@@ -13,7 +13,9 @@ from sessionlog.search.segments import COPY, NO_TIME
 from sessionlog.search.store import open_index
 from tests.profiles import examples
 
-ITEMS = st.tuples(st.integers(1, 3), st.integers(0, 5) | st.just(NO_TIME), st.integers(0, 4), st.booleans(), st.booleans())
+ITEMS = st.tuples(
+    st.integers(1, 3), st.integers(0, 5) | st.just(NO_TIME), st.integers(0, 4), st.booleans(), st.booleans()
+)
 """(kind, time, digest, is a copy, has the word)."""
 
 
