@@ -327,7 +327,7 @@ class _Sessions:
         """Return an end of a session's id that no other id has: ids of one day begin alike."""
         if not self._ids:
             self._ids = sorted({one for (one,) in self._index.execute("SELECT session FROM segments").fetchall()})
-        for length in range(_SHORT_ID, len(session), 4):
+        for length in range(_SHORT_ID, len(session) - _SHORT_ID, 4):
             name = session[-length:]
             if length not in self._ends:
                 self._ends[length] = Counter(one[-length:] for one in self._ids)
