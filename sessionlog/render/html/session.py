@@ -21,6 +21,7 @@ from sessionlog.render.replay.blocks import (
     Block,
     MessageBlock,
     ResponseBlock,
+    RewriteBlock,
     SessionEndBlock,
     SessionStartBlock,
     ToolCallBlock,
@@ -290,6 +291,8 @@ class _Outline:
         elif isinstance(block, ToolCallBlock):
             self._calls += 1
         elif not block.agent and not (isinstance(block, MessageBlock) and block.role != "user"):
+            if isinstance(block, RewriteBlock) or block.type.startswith("compaction."):
+                yield from self.end()  # these are about the answers before them
             yield self._elements.of(block)
 
     def end(self) -> Iterator[Html]:

@@ -1,6 +1,7 @@
 """The page of a session: everything that a replay has, turn by turn; nothing of a log becomes markup or an address."""
 
 import base64
+import json
 import os
 import re
 from datetime import UTC, datetime
@@ -173,6 +174,24 @@ def test_an_outline_counts_every_answer_and_call(monkeypatch):
         "2 answers and 2 tool calls", "2 answers and 3 tool calls", "1 answer and 3 tool calls",
     ]  # fmt: skip
     assert "secret" not in page
+
+
+def test_an_outline_has_answers_before_the_compaction_that_followed_them(tmp_path, monkeypatch):
+    """What was left out, the last answer, then the compaction."""
+    monkeypatch.setattr(session, "_LONG", 0)
+    monkeypatch.setattr(session, "_TOO_LONG", 0)
+    request = ("llm.request", {"messages": [{"role": "user", "content": "go on"}]})
+    answers = [("llm.response", {"content": text}) for text in ("first", "second")]
+    compaction = ("compaction.end", {"success": True, "tokens_before": 100, "tokens_after": 5})
+    events = [("session.start", {"v": 1}), request, *answers, compaction, ("llm.response", {"content": "third"})]
+    log = "".join(
+        json.dumps({"session_id": "s", "seq": seq, "type": kind, "ts": f"2026-11-20T10:00:0{seq}Z", "data": data})
+        + "\n"
+        for seq, (kind, data) in enumerate(events)
+    )
+    page = page_of_text(log, tmp_path)
+    conversation = page[page.index("<main") :]
+    assert re.findall("1 answer|second|compacted|third", conversation) == ["1 answer", "second", "compacted", "third"]
 
 
 def test_quotation_marks_of_a_text_stay_and_those_of_an_attribute_do_not():
