@@ -27,7 +27,7 @@ from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
 from sessionlog.search.current import is_current
 from sessionlog.search.query import Query, Texts
-from sessionlog.search.segments import NO_TIME
+from sessionlog.search.segments import COPY, NO_TIME
 from sessionlog.search.store import index_path, is_damage, open_index, replace_index
 from sessionlog.search.texts import read_texts
 from sessionlog.sources.fold_items import Item, Kind
@@ -338,14 +338,15 @@ class _Sessions:
         return session
 
     def turn(self, candidate: Candidate) -> int:
-        """Return the number of the prompt that an item belongs to."""
+        """Return the number of the prompt that an item belongs to; those that a fork has copied count."""
         segment, place = candidate.segment
         count = 0
         for number, kinds in self._index.execute(
             "SELECT id, kinds FROM segments WHERE log_id = ? AND session = ? AND id <= ? ORDER BY id",
             (candidate.log, candidate.session, segment),
         ):
-            count += (kinds[: place + 1] if number == segment else kinds).count(Kind.PROMPT)
+            shown = kinds[: place + 1] if number == segment else kinds
+            count += shown.count(Kind.PROMPT) + shown.count(Kind.PROMPT | COPY)
         return count
 
 
