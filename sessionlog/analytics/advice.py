@@ -227,6 +227,13 @@ class AdviceReport(Report):
         return f"{counted(found, self.thing)} in {counted(self.sessions_read, 'session')}{cost}"
 
     @property
+    def why_empty(self) -> str:
+        """That the sessions that were read have no finding."""
+        if not self.sessions_read:
+            return ""
+        return f"nothing in {counted(self.sessions_read, 'session')} was paid for without need, as far as the logs show"
+
+    @property
     def extra(self) -> Mapping[str, Any]:
         """What was read, and what was not."""
         return {

@@ -51,7 +51,8 @@ def find(
 ) -> None:
     """Find words in the sessions of every agent: in one prompt, answer, tool call or result.
 
-    A phrase is quoted, -word must not be there, wor* begins a word. Exits with 1 if nothing is found.
+    A phrase is quoted, 'word -other' in one argument leaves out texts with the other word, wor* begins a word. Exits
+    with 1 if nothing is found.
 
     Example: sessionlog find "retry budget" --in prompts --since 1mo
     """

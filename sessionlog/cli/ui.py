@@ -63,7 +63,8 @@ class LedgerQueries:
 
     def view(self, width: int) -> View:
         """Return the settings of tables, with the present time."""
-        return View(width=width, tz=self._context.zone, now=datetime.now(UTC), home=self._context.home)
+        context = self._context
+        return View(width=width, tz=context.zone, now=datetime.now(UTC), home=context.home, more="a wider terminal")
 
     def sessions(self, filters: Mapping[str, Sequence[str]], window: str | None, progress: Progress) -> SessionList:
         """List sessions."""

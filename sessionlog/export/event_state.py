@@ -41,11 +41,14 @@ class EventState(StateDatabase):
         super().__init__(path, _TABLES)
 
     def begin(self, manifests: set[str]) -> None:
-        """Forget everything if the destination lacks a manifest that was written: it has been emptied or replaced."""
+        """Forget everything if the destination lacks a manifest that was written: it was emptied, replaced or restored.
+
+        Manifests that were replaced then hold again: of deleted logs nothing else may have the events.
+        """
         with self._named():
             known = {name for (name,) in self._connection.execute("SELECT name FROM manifests")}
             if not known <= manifests:
-                for table in ("manifests", "logs", "sessions"):
+                for table in ("manifests", "replaced", "logs", "sessions"):
                     self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
 
     def identity(self, log: int) -> str:

@@ -113,12 +113,16 @@ def export_events(
 
     target = open_destination(destination)
     path = state_path(state_home(selection.env), f"events {has_texts} {machine} {target.place}")
+    is_left = not dry_run or files.exists(path)  # a dry run of a copied ledger has another machine each time
     try:
         with EventState(path) as state, EventTable(machine) as table:
             run = _Run(target, machine, state, table, has_texts=has_texts, is_dry=dry_run)
             return run.write(selection, 1 if compact else MOST_PARTS)
     except Error as error:
         raise NotExported(f"the events cannot be written as parquet: {str(error).splitlines()[0]}") from error
+    finally:
+        if not is_left:
+            files.remove_file(path)
 
 
 class _Run:

@@ -18,8 +18,9 @@ from sessionlog.export.manifests import Manifest, Manifests
 from sessionlog.export.revisions import Revisions
 from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.hashes import digest_of
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.changes import exported_manifests
+from sessionlog.ledger.changes import exported_manifests, has_manifests, was_made_anew
 from sessionlog.ledger.machine import SECRET_BYTES, copy_path, machine_id, replace_secret
 from sessionlog.places import state_home
 
@@ -68,7 +69,7 @@ def open_machine(
     with Revisions(_path(secret, target, env)) as revisions:
         manifests = Manifests(target, machine_id(secret))
         newest = manifests.newest(revisions.manifest)
-        if ledger is None or _is_own(book, revisions, newest):
+        if ledger is None or _is_own(book, target, revisions, newest):
             yield Machine(secret, revisions, manifests, newest)
             return
     if is_dry:
@@ -89,14 +90,23 @@ def open_machine(
             files.remove_file(path)
 
 
+def name_of(target: Destination) -> str:
+    """Return the name of a destination in a ledger."""
+    return digest_of(target.place).hex()
+
+
 def _path(secret: bytes, target: Destination, env: Mapping[str, str]) -> str:
     return state_path(state_home(env), f"{machine_id(secret)} {target.place}")
 
 
-def _is_own(book: Book, revisions: Revisions, newest: Manifest) -> bool:
+def _is_own(book: Book, target: Destination, revisions: Revisions, newest: Manifest) -> bool:
     """Whether this ledger has written the newest manifests, or there is none.
 
-    Of a ledger that knows of no export, as it was lost and made anew, the state of the last export is believed.
+    A ledger that was lost and made anew does not know the places that it has exported to before: at the first export to
+    each of them the state of the last one is believed.
     """
-    known = exported_manifests(book.connection) or set(revisions.manifest.names)
-    return not known or known.issuperset(newest.names)
+    known = exported_manifests(book.connection)
+    if not known or (was_made_anew(book.connection) and not has_manifests(book.connection, name_of(target))):
+        state = revisions.manifest.names
+        return not state or known.union(state).issuperset(newest.names)
+    return known.issuperset(newest.names)

@@ -28,7 +28,7 @@ from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.ledger_rows import AddNames, LedgerRows
-from sessionlog.export.machine import Machine, open_machine
+from sessionlog.export.machine import Machine, name_of, open_machine
 from sessionlog.export.manifests import File, Manifest
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.fast_dataclasses import dataclass
@@ -277,7 +277,7 @@ class _Export:
     @property
     def _name(self) -> str:
         """The name of the destination in the ledger."""
-        return digest_of(self._target.place).hex()
+        return name_of(self._target)
 
     def _watermark(self) -> dict[str, Any]:
         """Return what this export sees: the ledger's last change, and which of its rows."""

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 
 _LAST, _WHOLE = "change", "changed_whole"
+_MADE_ANEW = "earlier ledger"
 _MOST_MANIFESTS = 64  # names that are kept for each place
 
 
@@ -60,6 +61,11 @@ def exported_manifests(connection: sqlite3.Connection) -> set[str]:
     return {name for (names,) in rows for name in str(names).split()}
 
 
+def has_manifests(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether this ledger has exported under a name."""
+    return connection.execute("SELECT 1 FROM meta WHERE name = ?", (f"manifests {name}",)).fetchone() is not None
+
+
 def note_manifests(connection: sqlite3.Connection, name: str, manifests: Iterable[str]) -> None:
     """Note manifests of an export under a name, before it writes its own one."""
     connection.execute("BEGIN IMMEDIATE")  # two exports of one ledger keep the manifests of each other
@@ -82,6 +88,16 @@ def has_earlier_rows(connection: sqlite3.Connection, name: str) -> bool:
 def note_earlier_rows(connection: sqlite3.Connection, name: str) -> None:
     """Note that what was exported under a name may have rows that this ledger never had."""
     _set(connection, f"earlier {name}", "1")
+
+
+def note_made_anew(connection: sqlite3.Connection) -> None:
+    """Note that this ledger was lost and made anew: what it exported before, and where to, it does not know."""
+    _set(connection, _MADE_ANEW, "1")
+
+
+def was_made_anew(connection: sqlite3.Connection) -> bool:
+    """Whether this ledger was lost and made anew."""
+    return _number(connection, _MADE_ANEW) > 0
 
 
 def forget_exports(connection: sqlite3.Connection) -> None:

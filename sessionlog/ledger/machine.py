@@ -12,7 +12,7 @@ import secrets
 from sessionlog import files
 from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.changes import forget_exports
+from sessionlog.ledger.changes import forget_exports, note_made_anew
 
 SECRET_BYTES = 32
 
@@ -30,7 +30,10 @@ def machine_secret(book: Book, copy: str) -> bytes:
         OSError: The copy cannot be read or written.
     """
     if (known := book.meta("machine")) is None:
-        secret = _read(copy) or secrets.token_bytes(SECRET_BYTES)
+        secret = _read(copy)
+        if secret is not None:
+            note_made_anew(book.connection)
+        secret = secret or secrets.token_bytes(SECRET_BYTES)
         book.connection.execute("INSERT OR IGNORE INTO meta VALUES ('machine', ?)", (secret.hex(),))
         known = book.meta("machine") or ""
     secret = bytes.fromhex(known)

@@ -36,6 +36,7 @@ _NAME = 40
 _TEXT = 80
 _SHARE_BAR = 10
 _ROOMY = 100
+_WIDE = "--wide"
 _NOTE = 1000
 _MONEY = ("usd", "whole_usd", "list_usd", "amount")
 _MARKDOWN_RANK = 8
@@ -53,16 +54,20 @@ class View:
         now: The current time.
         wide: Whether all columns are shown, regardless of the width.
         home: The home folder, which tables shorten to `~`.
+        more: What shows hidden columns.
     """
 
-    __slots__ = ("_zone", "home", "now", "tz", "wide", "width")
+    __slots__ = ("_zone", "home", "more", "now", "tz", "wide", "width")
 
-    def __init__(self, *, tz: str, now: datetime, width: int = 80, wide: bool = False, home: str = "") -> None:
+    def __init__(
+        self, *, tz: str, now: datetime, width: int = 80, wide: bool = False, home: str = "", more: str = _WIDE
+    ) -> None:
         self.width = width
         self.tz = tz
         self.now = now
         self.wide = wide
         self.home = home
+        self.more = more
         self._zone: tzinfo | None = None
 
     @property
@@ -99,7 +104,7 @@ def render_table(report: Report, view: View, notes: Iterable[Line] = ()) -> Iter
     yield Line()
     yield from heading_notes(columns, table)
     yield from notes
-    yield from closing_notes(report, table.hidden)
+    yield from closing_notes(report, table.hidden, more=view.more)
 
 
 def render_csv(report: Report) -> str:
@@ -128,7 +133,9 @@ def title_line(report: Report, view: View, title: str = "") -> Line:
     return Line.of((title or report.title, "title"), f"{span} · {one_line(report.summary, _NOTE)}")
 
 
-def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterable[str] | None = None) -> Iterator[Line]:
+def closing_notes(
+    report: Report, hidden: Sequence[str] = (), footnotes: Iterable[str] | None = None, *, more: str = _WIDE
+) -> Iterator[Line]:
     """Yield the notes on marks, the currency, skipped damage, rows beyond a limit, and hidden columns.
 
     `footnotes` explain the marks; a layout with other marks than the report's table passes its own.
@@ -142,7 +149,7 @@ def closing_notes(report: Report, hidden: Sequence[str] = (), footnotes: Iterabl
     if report.hidden_rows:
         yield Line(limit_note(report.hidden_rows, report.thing), "note")
     if hidden:
-        yield Line(f"hidden columns: {', '.join(hidden)} (--wide)", "note")
+        yield Line(f"hidden columns: {', '.join(hidden)} ({more})", "note")
 
 
 def heading_notes(columns: Iterable[data.Column], table: FittedTable) -> Iterator[Line]:

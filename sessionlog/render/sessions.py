@@ -78,7 +78,7 @@ def session_lines(
             yield line, branch.session
         yield Line(), None
     footnotes = chain(cost_footnotes(found.priced_from, sums), found.window_footnotes())
-    for line in closing_notes(found, table.hidden, footnotes):
+    for line in closing_notes(found, table.hidden, footnotes, more=view.more):
         yield line, None
 
 

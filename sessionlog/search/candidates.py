@@ -167,13 +167,13 @@ def _newest_first(
         same_time = [one]
         while pending and pending[0][0] == time:
             same_time.append(heappop(pending)[2])
-        kept: dict[int, Candidate] = {}
+        kept: dict[_Key | int, Candidate] = {}
         for one in same_time:  # in the order of segments
             if not one.is_copy:
-                kept.setdefault(one.digest, one)
+                kept.setdefault(_key(one.digest, one.time_ns, one.session, one.place), one)
         for one in same_time:
             # Most copies have the time of their original.
-            if one.is_copy and one.digest not in kept and copies.is_first(one):
+            if one.is_copy and (one.digest, one.time_ns) not in kept and copies.is_first(one):
                 kept[one.digest] = one
         yield from sorted(kept.values(), key=lambda one: -one.number)
 
@@ -226,19 +226,31 @@ def _read_digests(connection: sqlite3.Connection, segments: Sequence[_Segment], 
     ranges = [(one, one) for one in sorted(wanted)]
     if wanted and max(wanted) - min(wanted) < _DENSE * len(wanted):
         ranges = [(min(wanted), max(wanted))]
-    originals: set[tuple[int, int]] = set()
+    originals: set[_Key] = set()
     copies: dict[int, tuple[int, int]] = {}
     for row in chain.from_iterable(connection.execute(_READ, one) for one in ranges):
         if (segment := wanted.get(row[0])) is None:
             continue
         packed, kinds, times, digests = row[1], row[2], numbers_of(row[3]), numbers_of(row[4])
+        places, session = numbers_of(row[5]), row[6]
         for _, index in _in_scope(segment, packed, kinds, times, scope):
             if kinds[index] & COPY:
                 copies.setdefault(digests[index], (segment.id, index))
             else:
-                originals.add((digests[index], times[index]))
-    known = {digest for digest, _ in originals}
+                originals.add(_key(digests[index], times[index], session, places[index]))
+    known = {key[0] for key in originals}
     return _Digests(known, copies, len(originals) + len(copies.keys() - known))
+
+
+_Key = tuple[int, int] | tuple[int, int, str, int]
+
+
+def _key(digest: int, time_ns: int, session: str, place: int) -> _Key:
+    """Return what copies of a log, such as a backup, have alike of an item that no other item has.
+
+    Equal texts with one time are one; without a time only those at one place of one session are.
+    """
+    return (digest, time_ns) if time_ns != NO_TIME else (digest, time_ns, session, place)
 
 
 class _Copies:

@@ -27,7 +27,7 @@ from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
 from sessionlog.search.current import is_current
 from sessionlog.search.query import Query, Texts
-from sessionlog.search.segments import NO_TIME
+from sessionlog.search.segments import COPY, NO_TIME
 from sessionlog.search.store import index_path, is_damage, open_index, replace_index
 from sessionlog.search.texts import read_texts
 from sessionlog.sources.fold_items import Item, Kind
@@ -327,7 +327,7 @@ class _Sessions:
         """Return an end of a session's id that no other id has: ids of one day begin alike."""
         if not self._ids:
             self._ids = sorted({one for (one,) in self._index.execute("SELECT session FROM segments").fetchall()})
-        for length in range(_SHORT_ID, len(session), 4):
+        for length in range(_SHORT_ID, len(session) - _SHORT_ID, 4):
             name = session[-length:]
             if length not in self._ends:
                 self._ends[length] = Counter(one[-length:] for one in self._ids)
@@ -338,14 +338,15 @@ class _Sessions:
         return session
 
     def turn(self, candidate: Candidate) -> int:
-        """Return the number of the prompt that an item belongs to."""
+        """Return the number of the prompt that an item belongs to; those that a fork has copied count."""
         segment, place = candidate.segment
         count = 0
         for number, kinds in self._index.execute(
             "SELECT id, kinds FROM segments WHERE log_id = ? AND session = ? AND id <= ? ORDER BY id",
             (candidate.log, candidate.session, segment),
         ):
-            count += (kinds[: place + 1] if number == segment else kinds).count(Kind.PROMPT)
+            shown = kinds[: place + 1] if number == segment else kinds
+            count += shown.count(Kind.PROMPT) + shown.count(Kind.PROMPT | COPY)
         return count
 
 

@@ -60,6 +60,14 @@ def test_findings_of_sessions_add_up(made):
     assert (row.before_count, row.before_cost_usd) == (None, None)
 
 
+def test_sessions_without_findings_are_said_to_have_none(made):
+    """That is no lack of sessions."""
+    made("a", 10, read(output="short"))
+    found = report(made)
+    assert (found.is_empty, "nothing in 1 session was paid for without need" in found.why_empty) == (True, True)
+    assert report(made, filters={"project": ["elsewhere"]}).why_empty == ""
+
+
 def test_the_time_before_stands_beside(made):
     """Of the same length; what has gone since then is listed last, with a cost of nothing now."""
     made("old", 9, read("/src/api/gone.py"))

@@ -1,5 +1,6 @@
 """`sessionlog find`: what it prints, in which words, and with which exit code."""
 
+import json
 import re
 import subprocess
 import sys
@@ -254,3 +255,12 @@ def test_the_example_of_the_documentation(cli, story):
     command, _, shown = block.partition("\n")
     assert command == 'sessionlog find "retry budget"'
     assert without_time(cli("find", "retry budget", *NOW).out) == without_time(shown)
+
+
+def test_no_id_is_named_by_most_of_it(cli, story):
+    """Of short ids that end alike the whole is shown."""
+    for name in ("first-session", "other-session"):
+        row = said(f"begin the {name}") | {"sessionId": name}
+        story.logs.joinpath(f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    out = cli("find", "begin", *NOW).out
+    assert re.findall(r"replay (\S+)", out) == ["other-session", "first-session"]

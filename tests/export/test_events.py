@@ -1,6 +1,7 @@
 """Export of events to parquet: each event once, without secrets, and only what is new."""
 
 import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -95,7 +96,11 @@ def test_a_dry_run_writes_nothing(send, tmp_path):
     """And keeps no state."""
     assert send(dry_run=True).events == 7
     assert not (tmp_path / "team").exists()
+    assert list((tmp_path / "state").rglob("*.sqlite")) == []
     assert send().events == 7
+    [state] = (tmp_path / "state").rglob("*.sqlite")
+    assert send(dry_run=True).events == 0
+    assert state.exists()
 
 
 def test_a_lost_destination_or_state_is_written_again(send, tmp_path):
@@ -184,6 +189,27 @@ def test_a_kill_while_files_are_merged_loses_nothing(send, tmp_path, log, monkey
                 assert rows(tmp_path) == before
     assert moment > 3
     assert rows(tmp_path) == before
+
+
+def test_a_place_that_was_restored_keeps_what_it_has(send, tmp_path, log, monkeypatch):
+    """Of a deleted log its older files have the only events: a merge that the place has lost does not remove them."""
+    other = log.with_name("t.jsonl")
+    other.write_text(log.read_text().replace('"s"', '"t"'))
+    send()
+    grow(log, 1)
+    send()
+    other.unlink()
+    shutil.copytree(tmp_path / "team", tmp_path / "backup")
+    assert send(compact=True).merged > 1
+    shutil.rmtree(tmp_path / "team")
+    (tmp_path / "backup").rename(tmp_path / "team")
+    before = rows(tmp_path)
+    monkeypatch.setattr("sessionlog.export.events.KEPT", timedelta(seconds=-5))
+    for number in range(2, 4):
+        grow(log, number)
+        send()
+    assert len(before) == 15
+    assert len(rows(tmp_path)) == 17
 
 
 def test_two_exports_to_one_place_do_not_run_at_once(send, tmp_path):

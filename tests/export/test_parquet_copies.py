@@ -170,3 +170,20 @@ def test_exports_at_once_lose_nothing(machine, tmp_path):
     assert sessions_of(machine) == expected
     assert [one.export().deleted for one in (machine, second, other)] == [0, 0, 0]
     assert sessions_of(machine) == expected
+
+
+def test_a_lost_ledger_is_the_same_machine_in_every_place(machine, tmp_path):
+    """What it forgets later is deleted in all of them."""
+    before, places = machine.export().machine_id, (machine.team, str(tmp_path / "another"))
+    machine.team = places[1]
+    assert machine.export().machine_id == before
+    for path in machine.folder.glob("ledger.sqlite*"):
+        path.unlink()
+    gone = add_log(machine, "a")
+    for machine.team in places:
+        done = machine.export()
+        assert (done.machine_id, done.notes, sessions_of(machine)) == (before, (), {"old": 1, "a": 1})
+    forget_log(machine, gone)
+    for machine.team in places:
+        assert machine.export().deleted > 0
+        assert sessions_of(machine) == {"old": 1}

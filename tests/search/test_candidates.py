@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from sessionlog.search import candidates as module
 from sessionlog.search.candidates import Candidate, Scope, find_candidates
 from sessionlog.search.query import parse_query
-from sessionlog.search.segments import COPY
+from sessionlog.search.segments import COPY, NO_TIME
 from sessionlog.search.store import open_index
 from tests.profiles import examples
 
-ITEMS = st.tuples(st.integers(1, 3), st.integers(0, 5), st.integers(0, 4), st.booleans(), st.booleans())
+ITEMS = st.tuples(
+    st.integers(1, 3), st.integers(0, 5) | st.just(NO_TIME), st.integers(0, 4), st.booleans(), st.booleans()
+)
 """(kind, time, digest, is a copy, has the word)."""
 
 
@@ -46,7 +48,10 @@ def fill(index, segments):
 
 
 def expected(items, scope):
-    """The rule, without haste: of originals with one text and time the first, of copies the first without one."""
+    """The rule, without haste: of originals with one text and time the first, of copies the first without one.
+
+    Texts without a time are one only where a copy of the log has them at the same place.
+    """
     chosen = [
         one
         for one in items
@@ -54,7 +59,8 @@ def expected(items, scope):
     ]
     originals, seen, kept = {one.digest for one in chosen if not one.is_copy}, set(), []
     for one in chosen:
-        key = (one.digest, None if one.is_copy else one.time_ns)
+        place = (one.session, one.place) if one.time_ns == NO_TIME else ()
+        key = (one.digest, None if one.is_copy else (one.time_ns, *place))
         if key not in seen and not (one.is_copy and one.digest in originals):
             seen.add(key)
             kept.append(one)

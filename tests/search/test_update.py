@@ -359,3 +359,13 @@ def test_a_ledger_that_cannot_be_used(home):
     with pytest.raises(LedgerUnusable, match=r"ledger\.sqlite3"):
         home.find("importer")
     assert home.index.read_bytes() == before
+
+
+def test_the_turn_of_a_fork_counts_what_it_copied(home):
+    """As the page of the session and `diff` number its turns."""
+    first = [said("set the budget configurable"), answered("done", 1)]
+    home.write(3, *first)
+    begun = {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-11-20T10:02:00.000Z"}
+    home.write(4, begun, *first, said("and document the zebra", 3), answered("zebra done", 4))
+    assert [(hit.session.id, hit.turn) for hit in home.find("zebra").hits] == [(session_id(4), 2)] * 2
+    assert [(hit.session.id, hit.turn) for hit in home.find("configurable").hits] == [(session_id(3), 1)]

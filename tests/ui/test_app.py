@@ -117,6 +117,18 @@ def test_every_view_opens_and_names_its_keys(app):
     drive(app, steps)
 
 
+def test_hidden_columns_name_no_option_of_the_command_line(app):
+    """Here only a wider terminal shows them."""
+
+    async def steps(pilot):
+        for key in "12":
+            await pilot.press(key)
+            await until(pilot, lambda: "hidden columns" in screen(app))
+            assert "--wide" not in screen(app)
+
+    drive(app, steps)
+
+
 def test_usage_is_narrowed_and_widened(app):
     """Enter shows a row by its next key, the arrows change the period, Backspace goes back."""
 

@@ -21,6 +21,7 @@ from sessionlog.render.replay.blocks import (
     Block,
     MessageBlock,
     ResponseBlock,
+    RewriteBlock,
     SessionEndBlock,
     SessionStartBlock,
     ToolCallBlock,
@@ -251,7 +252,7 @@ def _turn(turn: Turn, group: Iterable[Placed], elements: _Elements) -> Iterator[
     outline = _Outline(elements)
     for agent, blocks in groupby((placed.block for placed in group), key=lambda block: block.agent):
         if agent and not elements.is_outline(turn):
-            yield _sub_agent(agent, blocks, elements)
+            yield _sub_agent(agent, blocks, elements, turn)
             continue
         for block in blocks:
             if elements.is_outline(turn):
@@ -290,6 +291,8 @@ class _Outline:
         elif isinstance(block, ToolCallBlock):
             self._calls += 1
         elif not block.agent and not (isinstance(block, MessageBlock) and block.role != "user"):
+            if isinstance(block, RewriteBlock) or block.type.startswith("compaction."):
+                yield from self.end()  # these are about the answers before them
             yield self._elements.of(block)
 
     def end(self) -> Iterator[Html]:
@@ -303,12 +306,13 @@ class _Outline:
         self._clear()
 
 
-def _sub_agent(agent: str, blocks: Iterable[Block], elements: _Elements) -> Html:
-    work = Turn()
-    parts = []
+def _sub_agent(agent: str, blocks: Iterable[Block], elements: _Elements, turn: Turn) -> Html:
+    work, outline = Turn(), _Outline(elements)
+    parts = list[Html]()
     for block in blocks:
         work.add(block)
-        parts.append(elements.of(block))
+        parts += outline.add(block) if elements.is_outline(turn) else (elements.of(block),)
+    parts += outline.end()
     summary = join(
         tag("b", "sub-agent"),
         " ",

@@ -1,6 +1,7 @@
 """The page of a session: everything that a replay has, turn by turn; nothing of a log becomes markup or an address."""
 
 import base64
+import json
 import os
 import re
 from datetime import UTC, datetime
@@ -38,6 +39,15 @@ def page_of_text(text, folder, view=VIEW, **options):
     path = Path(folder) / "s.jsonl"
     path.write_text(text, "utf-8", errors="surrogatepass")
     return page_of(path, view, **options)
+
+
+def log_of_events(events):
+    """The lines of (type, data), a second apart."""
+    return "".join(
+        json.dumps({"session_id": "s", "seq": seq, "type": kind, "ts": f"2026-11-20T10:00:{seq:02}Z", "data": data})
+        + "\n"
+        for seq, (kind, data) in enumerate(events)
+    )
 
 
 def test_the_page_of_a_story_is_what_it_was():
@@ -173,6 +183,32 @@ def test_an_outline_counts_every_answer_and_call(monkeypatch):
         "2 answers and 2 tool calls", "2 answers and 3 tool calls", "1 answer and 3 tool calls",
     ]  # fmt: skip
     assert "secret" not in page
+
+
+def test_an_outline_begins_within_the_work_of_a_sub_agent(tmp_path, monkeypatch):
+    """One alone can be very long: what follows of it is counted."""
+    monkeypatch.setattr(session, "_LONG", 0)
+    monkeypatch.setattr(session, "_TOO_LONG", 5_000)
+    calls = [("tool.call", {"agent": "a1", "tool": "bash", "output": f"{number} {'x' * 900}"}) for number in range(20)]
+    events = [("session.start", {"v": 1}), ("llm.request", {"messages": [{"role": "user", "content": "go"}]}), *calls]
+    page = page_of_text(log_of_events(events), tmp_path)
+    shown = len(re.findall(r"\d+ x{900}", page))
+    assert 0 < shown < 10
+    assert f"… {20 - shown} tool calls (--full)" in page
+    assert "20 tools" in page
+
+
+def test_an_outline_has_answers_before_the_compaction_that_followed_them(tmp_path, monkeypatch):
+    """What was left out, the last answer, then the compaction."""
+    monkeypatch.setattr(session, "_LONG", 0)
+    monkeypatch.setattr(session, "_TOO_LONG", 0)
+    request = ("llm.request", {"messages": [{"role": "user", "content": "go on"}]})
+    answers = [("llm.response", {"content": text}) for text in ("first", "second")]
+    compaction = ("compaction.end", {"success": True, "tokens_before": 100, "tokens_after": 5})
+    events = [("session.start", {"v": 1}), request, *answers, compaction, ("llm.response", {"content": "third"})]
+    page = page_of_text(log_of_events(events), tmp_path)
+    conversation = page[page.index("<main") :]
+    assert re.findall("1 answer|second|compacted|third", conversation) == ["1 answer", "second", "compacted", "third"]
 
 
 def test_quotation_marks_of_a_text_stay_and_those_of_an_attribute_do_not():
