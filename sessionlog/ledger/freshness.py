@@ -227,10 +227,9 @@ class Snapshot:
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - names of the schema
         described = () if registry().problems else self._sources  # what cannot be used is named by each report
         try:
-            agents = [describe_agent(source, described_in) for source in described]
-        except Exception:  # noqa: BLE001 - another package may raise anything: `sources` alone shows it
-            agents = []
-        write_agents(connection, agents)
+            write_agents(connection, [describe_agent(source, described_in) for source in described])
+        except Exception:  # noqa: BLE001 - another package may raise anything, or return what cannot be stored
+            write_agents(connection, [])  # `sources` alone shows it
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (__version__,))
 
 
