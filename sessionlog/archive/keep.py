@@ -212,7 +212,7 @@ class _Keeper:
         try:
             files.replace_files([pair for pair in paths if pair[0] != pair[1]])
             add_entries(folder, [entry for _, entry, _, _ in waiting])
-        except (LogNotReadable, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - entries that wait must not be lost without a word
             for log, _, _, _ in waiting:
                 self._fail(log, files.reason_of(error))
             return

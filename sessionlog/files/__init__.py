@@ -519,11 +519,8 @@ def replace_files(written: Sequence[tuple[str, str]]) -> None:
 
     Threads sync them together: one after the other each would wait for the disk, which takes ten times as long.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     try:
-        with ThreadPoolExecutor(_SYNCED_TOGETHER) as threads:
-            list(threads.map(_sync_path, (temporary for temporary, _ in written)))
+        _sync_paths([temporary for temporary, _ in written])
         for temporary, path in written:
             os.replace(temporary, path)
     except BaseException:
@@ -532,6 +529,17 @@ def replace_files(written: Sequence[tuple[str, str]]) -> None:
         raise
     for folder in {os.path.dirname(temporary) for temporary, _ in written}:
         sync_directory(folder)
+
+
+def _sync_paths(paths: Sequence[str]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    try:
+        with ThreadPoolExecutor(_SYNCED_TOGETHER) as threads:
+            list(threads.map(_sync_path, paths))
+    except RuntimeError:  # no thread can be started: a container may have a limit
+        for path in paths:
+            _sync_path(path)
 
 
 def _sync_path(path: str) -> None:

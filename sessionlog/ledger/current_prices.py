@@ -1,6 +1,7 @@
 """Current prices: what each model costs now, kept by the ledger, so that reports on unchanged logs load no price list.
 
-A price holds until the list names another one for a later date or hour; after that it is looked up again.
+A price holds until the list names another one for a later date or hour; after that it is looked up again. So is it if
+the clock was set back to a time before the look-up, when another price may have held.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     CurrentPrices = Mapping[tuple[str, str], "CurrentPrice"]
     """(provider, model) → its price."""
 
+_HOLDS = """(COALESCE(until_ns > :now_ns, TRUE)
+    AND NOT EXISTS (SELECT 1 FROM meta WHERE name = 'prices_looked_up' AND CAST(value AS INTEGER) > :now_ns))"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentPrice:
@@ -35,9 +39,9 @@ class CurrentPrice:
     source: str = ""
 
 
-def current_price(prices: PriceBook, provider: str, model: str) -> CurrentPrice:
+def current_price(prices: PriceBook, provider: str, model: str, now_ns: int | None = None) -> CurrentPrice:
     """Return what a model costs now at these prices."""
-    info = prices.explain(provider, model)
+    info = prices.explain(provider, model, now_ns)
     if info is None:
         return CurrentPrice()
     pricing = info.pricing
@@ -48,22 +52,26 @@ def write_current_prices(connection: sqlite3.Connection, prices: PriceBook) -> N
     """Store the prices of models that have none stored; nothing if the ledger is priced by another list."""
     if connection.execute("SELECT value FROM meta WHERE name = 'prices'").fetchone() != (prices.fingerprint,):
         return
-    connection.execute("DELETE FROM current_prices WHERE until_ns <= ?", (prices.now_ns(),))
+    now_ns = prices.now_ns()
+    connection.execute(f"DELETE FROM current_prices WHERE NOT {_HOLDS}", {"now_ns": now_ns})  # noqa: S608 - names of the schema
     missing = connection.execute(
         "SELECT DISTINCT provider, model FROM labels EXCEPT SELECT provider, model FROM current_prices"
     ).fetchall()
     rows = []
     for provider, model in missing:
-        price, until_ns = current_price(prices, provider, model), prices.changes_ns(provider, model)
+        price = current_price(prices, provider, model, now_ns)
+        until_ns = prices.changes_ns(provider, model, now_ns)
         rows.append((provider, model, price.input_usd, price.output_usd, price.source, until_ns))
-    connection.executemany("INSERT INTO current_prices VALUES (?, ?, ?, ?, ?, ?)", rows)
+    if rows:
+        connection.executemany("INSERT INTO current_prices VALUES (?, ?, ?, ?, ?, ?)", rows)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('prices_looked_up', ?)", (str(now_ns),))
 
 
 def read_current_prices(connection: sqlite3.Connection) -> CurrentPrices:
     """Return the stored prices that still hold."""
     rows = connection.execute(
-        "SELECT provider, model, input_usd, output_usd, source FROM current_prices WHERE COALESCE(until_ns > ?, TRUE)",
-        (time_ns(),),
+        f"SELECT provider, model, input_usd, output_usd, source FROM current_prices WHERE {_HOLDS}",  # noqa: S608 - names of the schema
+        {"now_ns": time_ns()},
     )
     return {
         (provider, model): CurrentPrice(input_usd=input_usd, output_usd=output_usd, source=source)

@@ -1,8 +1,9 @@
 """Freshness: whether a ledger is up to date, without listing logs or importing sources.
 
-A sync stores a snapshot: the environment variables that it read, the folders that it listed with their mtimes, and the
-places that did not exist. While these are unchanged, no log is new or gone, and one stat per log shows whether it has
-grown. A folder that changed a moment ago is not trusted, because a second change may leave the same mtime.
+A sync stores a snapshot: the environment variables that it read, the folders that it listed with their mtimes, the
+places that did not exist, and where packages with sources may be. While these are unchanged, no log is new or gone, and
+one stat per log shows whether it has grown. A folder that changed a moment ago is not trusted, because a second change
+may leave the same mtime.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _FEW_BYTES = 16 << 20
 _ABSENT, _RECENT = -1, -2
 _HERE = f"{os.sep}$PWD"
 """Stands for the working folder in stored paths: while nothing exists at these, any working folder is the same."""
+
+_PACKAGES = "=packages"
+"""Stands among the variables for the folders of installed packages: another installation may have other sources."""
 
 _PRICES = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "prices.json.gz")
 
@@ -214,7 +218,7 @@ class Snapshot:
             for template in absent:
                 folders.pop(_fill_pwd(template, self._env), None)
                 folders[template] = _ABSENT
-        values = [(name, _value(self._env, name)) for name in sorted(asked)]
+        values = [(name, _value(self._env, name)) for name in sorted(asked | {_PACKAGES})]
         tables = ("variables", values), ("folders", list(folders.items())), ("listings", self._listings)
         for table, rows in tables:
             connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names of the schema
@@ -223,10 +227,9 @@ class Snapshot:
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - names of the schema
         described = () if registry().problems else self._sources  # what cannot be used is named by each report
         try:
-            agents = [describe_agent(source, described_in) for source in described]
-        except Exception:  # noqa: BLE001 - another package may raise anything: `sources` alone shows it
-            agents = []
-        write_agents(connection, agents)
+            write_agents(connection, [describe_agent(source, described_in) for source in described])
+        except Exception:  # noqa: BLE001 - another package may raise anything, or return what cannot be stored
+            write_agents(connection, [])  # `sources` alone shows it
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (__version__,))
 
 
@@ -238,8 +241,12 @@ def _folders(env: RecordingEnv, sources: Sequence[Source]) -> Iterator[str]:
             yield place
             for folder, folders, _ in os.walk(place):
                 yield from (os.path.join(folder, name) for name in folders)
-    yield from (path for path in sys.path if path.endswith("-packages"))
+    yield from _package_folders()
     yield _PRICES
+
+
+def _package_folders() -> Iterator[str]:
+    return (path for path in sys.path if path.endswith("-packages"))
 
 
 def _files_of_retention(source: Source, env: RecordingEnv) -> tuple[str, ...]:
@@ -281,6 +288,8 @@ def _fill_pwd(path: Any, env: Mapping[str, str]) -> Any:
 
 def _value(env: Mapping[str, str], name: str) -> str | bytes | None:
     value = env[name] if name in env else None  # noqa: SIM401 - `get` of a `RecordingEnv` may differ from its items
+    if name == _PACKAGES:
+        value = os.pathsep.join(_package_folders())
     if value is None or value.isascii():
         return value
     from sessionlog.ledger.identity import stored_path

@@ -188,12 +188,12 @@ class PriceBook:
             return _own_info(found, provider or "")
         return None if found is None else self._list_info(found, at_ns)
 
-    def changes_ns(self, provider: str, model: str) -> int | None:
-        """Return the time from which a model may have another price than now; None while this list holds."""
+    def changes_ns(self, provider: str, model: str, at_ns: int) -> int | None:
+        """Return the time from which a model may have another price than at a moment; None while this list holds."""
         found = self._find(provider, model)
         if found is None or isinstance(found, OwnPrice):
             return None
-        day, ns = divmod(self._clock(), DAY_NS)
+        day, ns = divmod(at_ns, DAY_NS)
         change = next_change(found.model, day, ns // _SECOND_NS)
         return None if change is None else change[0] * DAY_NS + change[1] * _SECOND_NS
 

@@ -173,7 +173,10 @@ def key_text(key: str, value: str, view: View) -> str:
     if key in PERIOD_KEYS:
         zone = view.zone
         return period_words(key, value, zone, this_year=view.now.astimezone(zone).year)
-    return one_line(home_path(value, view.home) if key in _FOLDERS else value, _KEY_WIDTH)
+    if key in _FOLDERS:
+        path = home_path(value, view.home)
+        value = path if len(path) <= _KEY_WIDTH else f"…{path[1 - _KEY_WIDTH :]}"
+    return one_line(value, _KEY_WIDTH)
 
 
 def heading(column: data.Column) -> Column:

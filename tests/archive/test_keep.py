@@ -457,3 +457,32 @@ def test_a_disk_that_fails_at_the_end_costs_the_entries_that_wait(env, log, monk
     assert done.kept == []
     assert [problem.kind for problem in done.problems] == ["not_archived"]
     assert len(archived(env).kept) == 1
+
+
+def test_logs_are_kept_where_no_thread_can_be_started(env, log, monkeypatch):
+    """A container may have a limit: packs are synced one after the other then."""
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("threading.Thread.start", refuse)
+        done = archived(env)
+    assert (len(done.kept), done.problems) == (1, [])
+
+
+def test_what_waits_is_named_whatever_stops_it(env, log, monkeypatch):
+    """An entry that waits for others is neither kept nor forgotten."""
+
+    def fail(_):
+        raise RuntimeError("a surprise")
+
+    write_log(f"{log}-2.jsonl", start(), answered(), ended())
+    for together in (1, 2, 256):
+        with monkeypatch.context() as patched:
+            patched.setattr(keep, "_TOGETHER", together)
+            patched.setattr(files, "replace_files", fail)
+            done = archived(env)
+        assert done.kept == []
+        assert len({problem.path for problem in done.problems}) == 2
+    assert len(archived(env).kept) == 2

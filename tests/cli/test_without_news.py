@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 from msgspec.structs import replace
 
+from sessionlog.sources.protocol import Retention
 from sessionlog.sources.registry import GROUP
 from tests.cli.test_cached_path import settle
 from tests.sources.plugin import scribe
@@ -170,4 +171,13 @@ def test_a_package_that_cannot_say_how_long_it_keeps_logs_breaks_no_other_report
         assert cli("usage", *NOW).err == cli("models", *NOW).err == ""
         with pytest.raises(RuntimeError, match="inkwell"):
             cli("sources", *NOW)
+    assert rows_of(home, "agents") == []
+
+
+@pytest.mark.parametrize("change", [{"retention": lambda _: Retention(days=7.5, setting="x")}, {"caveat": None}])
+def test_a_package_that_describes_itself_oddly_breaks_no_other_report(home, sessions, cli, change):
+    """What cannot be stored is not: `sources` asks each time."""
+    with patch.object(scribe, "SOURCE", replace(scribe.SOURCE, **change)), installed(POINT):
+        for command in ("usage", "sources", "models"):
+            assert cli(command, *NOW).err == ""
     assert rows_of(home, "agents") == []

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import sys
 
 import pytest
 
@@ -73,6 +74,19 @@ def test_every_change_is_seen(home, change):
     change(home)
     assert not unchanged(home)
     assert of_ledger(home, PRICES, live=True) == of_scan(home, PRICES)
+
+
+def test_another_installation_knows_nothing(home, tmp_path, monkeypatch):
+    """It may have sources that this one lacks, or lack some."""
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.path", [*sys.path, str(packages)])
+        assert not unchanged(home)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.path", [path for path in sys.path if not path.endswith("-packages")])
+        assert not unchanged(home)
+    assert unchanged(home)
 
 
 def test_a_variable_that_sources_ask_for_is_part_of_it(home):

@@ -17,7 +17,16 @@ from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.analytics.yields import report_yield
 from sessionlog.cli.output import json_text
 from sessionlog.cli.reports import REPORTS
-from sessionlog.render.report import View, cell, heading, render_csv, render_markdown, render_table, table_columns
+from sessionlog.render.report import (
+    View,
+    cell,
+    heading,
+    key_text,
+    render_csv,
+    render_markdown,
+    render_table,
+    table_columns,
+)
 from tests.analytics.week import DATA, NOW
 from tests.ledger.entries import PRICES
 
@@ -93,3 +102,12 @@ def test_the_table_shows_every_titled_column_where_there_is_room(report):
         assert text[2].split() == " ".join([key.upper() for key in report.group_by]
                                            + [heading(c).title for c in table_columns(report)]).split()  # fmt: skip
         assert not [line for line in text if line.startswith("hidden columns")]
+
+
+def test_long_paths_that_differ_at_their_end_are_told_apart():
+    """A table shows no more than sixty characters of a group key: of a path the last."""
+    folder = "/home/ada/work/clients/acme-corporation/monorepo/packages/internal"
+    names = [key_text("project", f"{folder}/{name}", VIEW) for name in ("api", "web")]
+    assert [name[-13:] for name in names] == ["/internal/api", "/internal/web"]
+    assert {len(name) for name in names} == {60}
+    assert key_text("model", "m" * 70, VIEW) == "m" * 59 + "…"
