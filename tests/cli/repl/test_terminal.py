@@ -126,6 +126,7 @@ def test_a_signal_saves_and_ends_as_cancelled(person, sessions, number, code, wh
     me = person("desk:agent")
     me.sees("you ▸")
     me.types("hello\r")
+    me.sees("You said: hello")
     me.sees("you ▸")
     if where == "in an answer":
         me.types("wait for it\r")
