@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -269,6 +270,6 @@ def test_known_sessions_are_those_of_the_ledger_as_it_is(tmp_path):
     assert not known()
     assert shown[0].rows == first
     assert whole() != first
-    with sqlite3.connect(home.ledger) as connection:
+    with closing(sqlite3.connect(home.ledger)) as connection:
         connection.execute("DROP TABLE quarter_hours")
     assert (known(), shown) == (False, []), "it is damaged"
