@@ -116,12 +116,15 @@ class SessionlogApp(App[None]):
         number = self._asked[asked] = self._asked.get(asked, 0) + 1
         view = self._views[name]
 
+        def post(act: Callable[[], None]) -> None:
+            self.post(lambda: act() if self._asked[asked] == number else None)
+
         def progress(done: int, total: int) -> None:
             if done % 16 == 0 or done == total:
-                self.post(lambda: self.status(f"reading logs: {done:,} of {total:,}", view))
+                post(lambda: self.status(f"reading logs: {done:,} of {total:,}", view))
 
         def use(value: _T) -> None:
-            self.post(lambda: show(value) if self._asked[asked] == number else None)
+            post(lambda: show(value))
 
         def run() -> None:
             try:
@@ -129,7 +132,7 @@ class SessionlogApp(App[None]):
                     use(make(progress))
             except self.ERRORS as error:
                 text = str(error)
-                self.post(lambda: self.status(text, view, failed=True))
+                post(lambda: self.status(text, view, failed=True))
 
         self.status(f"making the {task} …" if task else "reading …", view)
         threading.Thread(target=run, daemon=True).start()

@@ -318,3 +318,25 @@ def test_a_long_list_grows_as_one_scrolls(app, monkeypatch, tmp_path):
         assert app.sessions.session.session != before
 
     drive(app, steps)
+
+
+def test_the_progress_of_an_old_question_is_not_shown(app):
+    """It would replace the words about a newer answer, and stay."""
+    made, waiting = [], threading.Event()
+
+    def slow(progress):
+        waiting.wait(10)
+        progress(16, 16)
+        made.append(None)
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        app.ask("sessions", slow, lambda _: None)
+        app.ask("sessions", lambda _: None, lambda _: app.status("the newer answer", app.shown))
+        await until(pilot, lambda: "the newer answer" in screen(app))
+        waiting.set()
+        await until(pilot, lambda: made)
+        await pilot.pause(0.05)
+        assert "the newer answer" in screen(app)
+
+    drive(app, steps)
