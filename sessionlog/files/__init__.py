@@ -136,7 +136,7 @@ def _open_folder(path: str) -> _Folder:
     """Return the open folder at a path. Takes no lock: a signal handler could wait for it for ever."""
     status = os.stat(path)
     known = _folders.get((status.st_dev, status.st_ino))
-    shared = known() if known is not None else None
+    shared = None if known is None else known()
     if shared is not None and _is_same_file(shared.fd, shared.identity):  # its host may have closed all descriptors
         return shared
     return _Folder(path)
