@@ -6,6 +6,7 @@ import os
 from datetime import datetime, tzinfo
 from functools import partial
 
+from sessionlog.analytics.copied_responses import copied_beside
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
@@ -74,6 +75,9 @@ def context(
 def _show_cache_misses(target: str, directory: str, form: str, prices: PriceBook, zone: tzinfo, now: datetime) -> None:
     with open_session(target, directory, os.environ) as (log, session, entry):
         report = cache_misses(log, session, price=prices.price)
+        copied = copied_beside(log, session) if report.misses else None
+        if copied:
+            report = cache_misses(log, session, price=prices.price, copied=copied)
     if entry is not None:
         report = replace(report, path=entry.path)
         note_archived(entry)
