@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any
 
 from sessionlog import files
-from sessionlog.archive.collect import SeenFile, contents_of, last_written_ns, list_files
+from sessionlog.archive.collect import SMALL_LOG, SeenFile, contents_of, last_written_ns, list_files
 from sessionlog.archive.entry import Entry, KeptFile, version_of
 from sessionlog.archive.manifest import add_entries, read_manifest
-from sessionlog.archive.pack import Content, is_whole, write_pack
+from sessionlog.archive.pack import Content, is_whole, write_pack, write_shared
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, problems_dict
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass, field, replace
@@ -26,8 +26,10 @@ from sessionlog.sources.registry import all_sources
 
 SCHEMA = "sessionlog.archive/1"
 DAY_NS = 86_400 * 1_000_000_000
-_TOGETHER = 256  # entries whose packs are synced and added to the manifest at once
+_TOGETHER = 4096  # entries whose packs are synced and added to the manifest at once
 _BYTES_TOGETHER = 64 << 20
+_SHARING = 256  # small logs whose packs share a file
+_BYTES_SHARING = 1 << 20
 CLOSED_NS = DAY_NS
 """By default a log is closed when nothing was written to it for a day."""
 
@@ -147,6 +149,8 @@ class _Keeper:
         self._moment = format_time(now_ns)
         self._waiting: list[tuple[Log, Entry, Entry | None, str]] = []  # what it replaces, and the pack's path now
         self._bytes = 0  # of these packs
+        self._small: list[tuple[Log, Entry, Entry | None, Sequence[Content]]] = []  # to be written into one file
+        self._small_bytes = 0
         self._work = os.path.join(done.folder, f".work-{os.getpid()}")
 
     def archive(self, log: Log, *, closed_before_ns: int) -> None:
@@ -183,23 +187,60 @@ class _Keeper:
             return
         try:
             contents = contents_of(seen, self._work)
-            self._write(log, *_described(entry, seen, contents, before), contents, before)
+            entry, is_longer = _described(entry, seen, contents, before)
+            if before is not None and before.version == entry.version and self._is_there(before):  # a new state of it
+                entry = replace(entry, packed=before.packed, shared=before.shared, offset=before.offset)
+                self._wait(log, entry, None, os.path.join(self._done.folder, entry.name))
+                return
+            if is_longer and before is not None and before.version != entry.version and not before.shared:
+                entry = replace(entry, replaces=(before.version,))
+            replaced = before if entry.replaces else None
+            if all(isinstance(content.given, bytes) for content in contents) and entry.bytes <= SMALL_LOG:
+                self._share(log, entry, replaced, contents)
+            else:
+                self._write(log, entry, replaced, contents)
         finally:
             self._remove_work()
 
-    def _write(
-        self, log: Log, entry: Entry, is_longer: bool, contents: Sequence[Content], before: Entry | None
-    ) -> None:
+    def _is_there(self, entry: Entry) -> bool:
         path = os.path.join(self._done.folder, entry.name)
-        is_new = files.stat_path(path) is None or not is_whole(path, entry)
-        written = write_pack(path, entry, contents) if is_new else path
+        return files.stat_path(path) is not None and is_whole(path, entry)
+
+    def _write(self, log: Log, entry: Entry, replaced: Entry | None, contents: Sequence[Content]) -> None:
+        path = os.path.join(self._done.folder, entry.name)
+        written = path if self._is_there(entry) else write_pack(path, entry, contents)
         status = files.stat_path(written)
-        is_longer = is_longer and before is not None and before.version != entry.version
-        entry = replace(
-            entry, packed=0 if status is None else status.st_size,
-            replaces=(before.version,) if is_longer and before is not None else (),
-        )  # fmt: skip
-        self._waiting.append((log, entry, before if is_longer else None, written))
+        self._wait(log, replace(entry, packed=0 if status is None else status.st_size), replaced, written)
+
+    def _share(self, log: Log, entry: Entry, replaced: Entry | None, contents: Sequence[Content]) -> None:
+        """Keep a small log with others of its source, whose packs share a file."""
+        if self._small and self._small[0][1].source != entry.source:
+            self._write_small()
+        self._small.append((log, entry, replaced, contents))
+        self._small_bytes += entry.bytes
+        is_last = len(self._waiting) + len(self._small) >= _TOGETHER
+        if len(self._small) >= _SHARING or self._small_bytes >= _BYTES_SHARING or is_last:
+            self._write_small()
+
+    def _write_small(self) -> None:
+        """Write the small logs that wait: several into a file, a single one as any other log."""
+        small, self._small, self._small_bytes = self._small, [], 0
+        try:
+            if len(small) == 1:
+                self._write(*small[0])
+            elif small:
+                kept = [(entry, contents) for _, entry, _, contents in small]
+                written, entries = write_shared(self._done.folder, kept)
+                for (log, _, replaced, _), entry in zip(small, entries, strict=True):
+                    self._wait(log, entry, replaced, written)
+        except MissingExtra:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `_add`
+            for log, *_ in small:
+                self._fail(log, files.reason_of(error))
+
+    def _wait(self, log: Log, entry: Entry, replaced: Entry | None, written: str) -> None:
+        self._waiting.append((log, entry, replaced, written))
         self._bytes += entry.packed
         if len(self._waiting) >= _TOGETHER or self._bytes >= _BYTES_TOGETHER:
             self._add()
@@ -208,9 +249,9 @@ class _Keeper:
         """Make the packs that were written a part of the archive, then delete those that they replace."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         folder = self._done.folder
-        paths = [(written, os.path.join(folder, entry.name)) for _, entry, _, written in waiting]
+        paths = {written: os.path.join(folder, entry.name) for _, entry, _, written in waiting}
         try:
-            files.replace_files([pair for pair in paths if pair[0] != pair[1]])
+            files.replace_files([pair for pair in paths.items() if pair[0] != pair[1]])
             add_entries(folder, [entry for _, entry, _, _ in waiting])
         except Exception as error:  # noqa: BLE001 - entries that wait must not be lost without a word
             for log, _, _, _ in waiting:
@@ -230,6 +271,7 @@ class _Keeper:
 
     def close(self) -> None:
         """Add what was written, and remove the folder of temporary files."""
+        self._write_small()
         self._add()
         self._remove_work()
 

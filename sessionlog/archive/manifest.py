@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, entry_of
 from sessionlog.errors import LogNotReadable
+from sessionlog.fast_dataclasses import replace
 from sessionlog.settings import data_home
 
 _NAME = "manifest.jsonl"
+_LINES = 256  # in one write
 
 
 def archive_folder(env: Mapping[str, str]) -> str:
@@ -45,9 +48,10 @@ def read_manifest(folder: str) -> dict[tuple[str, str], Entry]:
 
 def add_entries(folder: str, entries: Iterable[Entry]) -> None:
     """Append entries to the manifest, which makes their packs part of the archive."""
-    lines = [f"{entry.to_json()}\n".encode() for entry in entries]
-    if lines:
-        files.append_private(os.path.join(folder, _NAME), lines)
+    lines = (f"{entry.to_json()}\n".encode() for entry in entries)
+    pieces = iter(lambda: b"".join(islice(lines, _LINES)), b"")
+    if first := next(pieces, b""):
+        files.append_private(os.path.join(folder, _NAME), chain([first], pieces))
 
 
 def check_private(folder: str) -> None:
@@ -78,13 +82,14 @@ def _read_lines(path: str) -> Iterator[Entry]:
 
 def _read_packs(folder: str) -> Iterator[Entry]:
     """The entries of all packs in the archive's folder."""
-    from sessionlog.archive.pack import read_own_line
+    from sessionlog.archive.pack import read_own_lines
 
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
             if name.endswith(".tar.zst") and not name.startswith("."):
                 path = os.path.join(place, name)
-                entry = entry_of(read_own_line(path))
-                if entry is not None and os.path.join(folder, entry.name) == path:
-                    yield entry
+                for line, size in read_own_lines(path):
+                    entry = entry_of(line)
+                    if entry is not None and os.path.join(folder, entry.name) == path:
+                        yield replace(entry, packed=size)
