@@ -143,7 +143,8 @@ class _Audit:
 
 
 def _find_stopped_repair(path: str) -> Iterator[Problem]:
-    link = find_stopped(files.real_path(path))
+    is_link = not files.is_url(path) and os.path.islink(path)
+    link = find_stopped(files.real_path(path) if is_link else path)
     if link is not None:
         detail = f"a repair was stopped before it had copied the last lines from {link}; the next repair does it"
         yield Problem(path=path, line=0, offset=0, kind="stopped_repair", detail=detail)
