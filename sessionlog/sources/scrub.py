@@ -12,7 +12,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from io import BufferedReader
 from typing import Any, BinaryIO, cast
 
@@ -26,6 +26,7 @@ from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
+from sessionlog.sources.spread import Spread, in_this_process, spread_files
 
 _MAX_KEPT = 1000
 _PIECE = 4 << 20
@@ -78,11 +79,13 @@ def scrub_logs(
     *,
     copies: str | None = None,
     progress: Callable[[int, int], None] | None = None,
+    spread: Spread = in_this_process,
 ) -> Iterator[FileScrub]:
     """Search each file of the logs under `paths`, or of every agent's logs; yield the results.
 
     With `copies` each file is written to that folder without its secrets, under its path below the files' common
-    folder; a packed file is unpacked. `progress` is called with (files done, files in all).
+    folder; a packed file is unpacked. `progress` is called with (files done, files in all); `spread` may give the
+    files to several processes.
 
     Raises:
         InvalidSettings: `copies` holds files already, or cannot be made.
@@ -91,14 +94,16 @@ def scrub_logs(
     if copies is not None:
         _make_empty(copies)
     common = os.path.commonpath([os.path.dirname(files.absolute_path(path)) for path, _, _ in found]) if found else ""
-    for done, (path, source, problem) in enumerate(found):
-        if progress is not None:
-            progress(done, len(found))
-        if problem:
-            yield FileScrub(path=path, source=source, problem=problem)
-            continue
-        copy = os.path.join(copies, os.path.relpath(files.absolute_path(path), common)) if copies is not None else ""
-        yield scrub_file(path, source=source, copy=copy)
+    scrub = partial(_scrub, copies=copies, common=common)
+    yield from spread_files([(item, item[0]) for item in found], scrub, spread, progress)
+
+
+def _scrub(item: tuple[str, str, str], *, copies: str | None, common: str) -> FileScrub:
+    path, source, problem = item
+    if problem:
+        return FileScrub(path=path, source=source, problem=problem)
+    copy = os.path.join(copies, os.path.relpath(files.absolute_path(path), common)) if copies is not None else ""
+    return scrub_file(path, source=source, copy=copy)
 
 
 def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
