@@ -113,15 +113,17 @@ def archive_logs(
     keeper = _Keeper(done, read_manifest(folder) if os.path.isdir(folder) else {}, now_ns)
     if not dry_run:
         _sweep(folder, now_ns - DAY_NS)
-    listed = list(discover(env, all_sources() if sources is None else sources))
+    listed = list(discover(env, all_sources() if sources is None else sources))[::-1]
+    count = len(listed)
     try:
-        for number, item in enumerate(listed):
+        while listed:
+            item = listed.pop()  # its memory is needed for what is kept
             if isinstance(item, Problem):
                 done.problems += [item] if item.severity == "damage" else []
             else:
                 keeper.archive(item, closed_before_ns=now_ns - closed_ns)
             if progress is not None:
-                progress(number + 1, len(listed))
+                progress(count - len(listed), count)
     finally:
         keeper.close()
     return done
@@ -144,7 +146,7 @@ def _sweep(folder: str, before_ns: int) -> None:
 class _Keeper:
     """Archives one log after the other."""
 
-    def __init__(self, done: Archived, known: dict[tuple[str, str], Entry], now_ns: int) -> None:
+    def __init__(self, done: Archived, known: Mapping[tuple[str, str], Entry], now_ns: int) -> None:
         self._done, self._known = done, known
         self._moment = format_time(now_ns)
         self._waiting: list[tuple[Log, Entry, Entry | None, str]] = []  # what it replaces, and the pack's path now
@@ -157,13 +159,15 @@ class _Keeper:
         """Keep a log if it is closed and new; any error but a missing extra becomes a `Problem`."""
         try:
             seen = list_files(log)
-            before = self._known.get((log.source.id, os.path.abspath(log.path)))
+            path = os.path.abspath(log.path)
+            path = seen[0].path if seen[0].path == path else path  # one text in memory
+            before = self._known.get((log.source.id, path))
             if before is not None and before.states == [file.state for file in seen if file.kind != "beside"]:
                 self._done.unchanged += 1
             elif last_written_ns(seen) > closed_before_ns:
                 self._done.open += 1
             else:
-                self._keep(log, seen, before)
+                self._keep(log, path, seen, before)
         except MissingExtra:
             raise
         except (LogNotReadable, OSError) as error:
@@ -175,9 +179,9 @@ class _Keeper:
         problem = Problem(path=log.path, line=0, offset=0, kind="not_archived", detail=detail)
         self._done.problems.append(problem)
 
-    def _keep(self, log: Log, seen: Sequence[SeenFile], before: Entry | None) -> None:
+    def _keep(self, log: Log, path: str, seen: Sequence[SeenFile], before: Entry | None) -> None:
         entry = Entry(
-            source=log.source.id, path=os.path.abspath(log.path), version="", sessions=_sessions(log),
+            source=log.source.id, path=path, version="", sessions=_sessions(log),
             files=tuple(_state_of(file) for file in seen), archived=self._moment,
             subagent_logs=tuple(map(os.path.abspath, log.source.subagent_logs(log.path))),
         )  # fmt: skip
@@ -258,7 +262,6 @@ class _Keeper:
                 self._fail(log, files.reason_of(error))
             return
         for log, entry, replaced, _ in waiting:
-            self._known[entry.source, entry.path] = entry
             self._done.kept.append(entry)
             if replaced is not None:
                 self._done.replaced += 1

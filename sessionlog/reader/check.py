@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity, log_problem
@@ -153,7 +154,11 @@ def _find_stopped_repair(path: str) -> Iterator[Problem]:
 def _check_mode(path: str) -> Iterator[Problem]:
     status = files.stat_path(path)
     if status is not None and status.st_mode & 0o077:
-        mode = status.st_mode & 0o777
-        others = "write" if mode & 0o022 else "read" if mode & 0o044 else "run"
-        detail = f"mode {mode:04o} lets others {others} it; ours are 0600"
+        detail = _wide_mode(status.st_mode & 0o777)
         yield Problem(path=path, line=0, offset=0, kind="wide_mode", detail=detail, severity="info")
+
+
+@cache  # one text for all logs, of which there may be very many
+def _wide_mode(mode: int) -> str:
+    others = "write" if mode & 0o022 else "read" if mode & 0o044 else "run"
+    return f"mode {mode:04o} lets others {others} it; ours are 0600"

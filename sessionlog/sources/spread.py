@@ -14,6 +14,8 @@ from sessionlog import files
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+_AT_ONCE = 1 << 14  # of very many files; the last share of each part is waited for
+
 Spread = Callable[[Sequence[Any], Sequence[int], Callable[[Sequence[Any]], list[Any]]], Iterator[tuple[int, list[Any]]]]
 """(items, the bytes of each, function of a share) → (number of items, result) of each share, as they are done."""
 
@@ -36,18 +38,19 @@ def spread_files(
 
     Remote files are read in this process. `progress` is called with (files done, files in all).
     """
-    here = [(number, item) for number, (item, path) in enumerate(items) if files.is_url(path)]
-    local = [(number, item) for number, (item, path) in enumerate(items) if not files.is_url(path)]
-    sizes = [_size(items[number][1]) for number, _ in local]
-    found: dict[int, _R] = {}
     call = partial(_numbered, function)
-    for shares in (in_this_process(here, (), call), spread(local, sizes, call)):
-        for _, results in shares:
-            found.update(results)
-            if progress is not None:
-                progress(len(found), len(items))
-    for number in range(len(items)):
-        yield found.pop(number)
+    for begin in range(0, len(items), _AT_ONCE):
+        some = items[begin : begin + _AT_ONCE]
+        here = [(number, item) for number, (item, path) in enumerate(some) if files.is_url(path)]
+        local = [(number, item) for number, (item, path) in enumerate(some) if not files.is_url(path)]
+        found: dict[int, _R] = {}
+        sizes = [_size(some[number][1]) for number, _ in local]
+        for shares in (in_this_process(here, (), call), spread(local, sizes, call)):
+            for _, results in shares:
+                found.update(results)
+                if progress is not None:
+                    progress(begin + len(found), len(items))
+        yield from map(found.__getitem__, range(len(some)))
 
 
 def _numbered(function: Callable[[_T], _R], share: Sequence[tuple[int, _T]]) -> list[tuple[int, _R]]:
