@@ -17,7 +17,7 @@ from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.names import NATIVE
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources, source_of
-from sessionlog.sources.spread import Spread, in_this_process, spread_files
+from sessionlog.sources.spread import Spread, in_shares, spread_files
 
 _MAX_KEPT = 1000
 
@@ -28,7 +28,7 @@ def check_sources(
     *,
     max_line: int = MAX_LINE,
     progress: Callable[[int, int], None] | None = None,
-    spread: Spread = in_this_process,
+    spread: Spread = in_shares,
 ) -> Iterator[tuple[str, FileCheck]]:
     """Yield (source id, result) for each log under `paths`, or of every agent found.
 

@@ -26,7 +26,7 @@ from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
-from sessionlog.sources.spread import Spread, in_this_process, spread_files
+from sessionlog.sources.spread import Spread, in_shares, spread_files
 
 _MAX_KEPT = 1000
 _PIECE = 4 << 20
@@ -79,7 +79,7 @@ def scrub_logs(
     *,
     copies: str | None = None,
     progress: Callable[[int, int], None] | None = None,
-    spread: Spread = in_this_process,
+    spread: Spread = in_shares,
 ) -> Iterator[FileScrub]:
     """Search each file of the logs under `paths`, or of every agent's logs; yield the results.
 

@@ -14,18 +14,28 @@ from sessionlog import files
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-_AT_ONCE = 1 << 14  # of very many files; the last share of each part is waited for
+AT_ONCE = 1 << 14
+"""Items that are given to a `Spread`, of very many: so many results are in memory, and their last one is waited for."""
+
+_SHARE_FILES, _SHARE_BYTES = 128, 8 << 20  # as in `engine.shares`
 
 Spread = Callable[[Sequence[Any], Sequence[int], Callable[[Sequence[Any]], list[Any]]], Iterator[tuple[int, list[Any]]]]
 """(items, the bytes of each, function of a share) → (number of items, result) of each share, as they are done."""
 
 
-def in_this_process(
-    items: Sequence[_T], _: Sequence[int], function: Callable[[Sequence[_T]], list[_R]]
+def in_shares(
+    items: Sequence[_T], sizes: Sequence[int], function: Callable[[Sequence[_T]], list[_R]]
 ) -> Iterator[tuple[int, list[_R]]]:
-    """Call the function with one item after the other."""
-    for item in items:
-        yield 1, function([item])
+    """Call the function in this process, with some items at once."""
+    share, size = list[_T](), 0
+    for item, count in zip(items, sizes, strict=True):
+        share.append(item)
+        size += count
+        if len(share) >= _SHARE_FILES or size >= _SHARE_BYTES:
+            yield len(share), function(share)
+            share, size = [], 0
+    if share:
+        yield len(share), function(share)
 
 
 def spread_files(
@@ -38,16 +48,18 @@ def spread_files(
 
     Remote files are read in this process. `progress` is called with (files done, files in all).
     """
-    call = partial(_numbered, function)
-    for begin in range(0, len(items), _AT_ONCE):
-        some = items[begin : begin + _AT_ONCE]
-        here = [(number, item) for number, (item, path) in enumerate(some) if files.is_url(path)]
+    for begin in range(0, len(items), AT_ONCE):
+        some = items[begin : begin + AT_ONCE]
         local = [(number, item) for number, (item, path) in enumerate(some) if not files.is_url(path)]
-        found: dict[int, _R] = {}
         sizes = [_size(some[number][1]) for number, _ in local]
-        for shares in (in_this_process(here, (), call), spread(local, sizes, call)):
-            for _, results in shares:
-                found.update(results)
+        found: dict[int, _R] = {}
+        for _, results in spread(local, sizes, partial(_numbered, function)):
+            found.update(results)
+            if progress is not None:
+                progress(begin + len(found), len(items))
+        for number, (item, path) in enumerate(some):
+            if files.is_url(path):
+                found[number] = function(item)
                 if progress is not None:
                     progress(begin + len(found), len(items))
         yield from map(found.__getitem__, range(len(some)))

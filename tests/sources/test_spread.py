@@ -8,7 +8,7 @@ import pytest
 from sessionlog.engine.shares import map_shares
 from sessionlog.sources.check import check_sources
 from sessionlog.sources.scrub import scrub_logs
-from sessionlog.sources.spread import in_this_process, spread_files
+from sessionlog.sources.spread import in_shares, spread_files
 from tests.sources.logs import answered, start, write_log
 
 IN_TWO = partial(map_shares, jobs=2)
@@ -30,7 +30,7 @@ def folder(tmp_path):
     return tmp_path / "logs"
 
 
-@pytest.mark.parametrize("spread", [in_this_process, IN_TWO])
+@pytest.mark.parametrize("spread", [in_shares, IN_TWO])
 def test_results_come_in_order(spread):
     """Whoever was ready first; the progress ends at all of them."""
     calls = []
