@@ -40,7 +40,15 @@ def pack_of(folder, *contents):
     return path, entry
 
 
-NAMES = ["/a/b.jsonl", "/a/" + "d" * 200 + "/" + "n" * 200, "/a/no text \udcff", "/a/ünïcode ☃", "/a/new\nline"]
+NAMES = [
+    "/a/b.jsonl",
+    "/" + "d" * 100,
+    "/" + "d" * 101,
+    "/a/" + "d" * 200 + "/" + "n" * 200,
+    "/a/no text \udcff",
+    "/a/ünïcode ☃",
+    "/a/new\nline",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
