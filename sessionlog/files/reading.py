@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
 
+_TO_READ = open_flags(os.O_RDONLY, *LOG_FLAGS)
+
 
 def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
     """Open a regular file for reading; devices, pipes and other people's links are refused.
@@ -29,8 +31,6 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
         LogNotReadable: Missing, not a regular file, a link to another user's file, or no permission. Reading the file
             raises it too, where the system fails.
     """
-    from sessionlog.errors import LogNotReadable
-
     if "://" in path and is_url(path):
         from sessionlog.files import remote
 
@@ -40,20 +40,29 @@ def open_log(path: str, *, buffer: int = BUFFER) -> BinaryIO:
         return file
     try:
         link = os.lstat(path)
-        fd = os.open(path, open_flags(os.O_RDONLY, *LOG_FLAGS))
+        fd = os.open(path, _TO_READ)
     except (OSError, ValueError) as error:
-        raise LogNotReadable(f"{path}: {reason_of(error)}") from error
+        raise _not_readable(path, reason_of(error)) from error
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and (not stat.S_ISLNK(link.st_mode) or status.st_uid == link.st_uid):
-        raw = _LogReader(path, opener=lambda *_: fd)
+        raw = _LogReader(fd)
+        raw.name = path
         return io.BufferedReader(raw, buffer) if buffer else raw
     os.close(fd)
     regular = stat.S_ISREG(status.st_mode)
-    raise LogNotReadable(f"{path}: {'a link to a file of another user' if regular else 'not a regular file'}")
+    raise _not_readable(path, "a link to a file of another user" if regular else "not a regular file")
+
+
+def _not_readable(path: str, reason: str) -> Exception:
+    from sessionlog.errors import LogNotReadable
+
+    return LogNotReadable(f"{path}: {reason}")
 
 
 class _LogReader(io.FileIO):
     """A file that raises `LogNotReadable` with its path: one unreadable log must not fail the whole command."""
+
+    name: str
 
     def readinto(self, buffer: Any, /) -> int:
         return self._named(super().readinto, buffer)
@@ -68,9 +77,7 @@ class _LogReader(io.FileIO):
         try:
             return read(*arguments)
         except OSError as error:
-            from sessionlog.errors import LogNotReadable
-
-            raise LogNotReadable(f"{self.name}: {reason_of(error)}") from error
+            raise _not_readable(self.name, reason_of(error)) from error
 
 
 def reason_of(error: Exception) -> str:

@@ -585,6 +585,7 @@ class _Driver(Struct, Generic[R], frozen=True):
             return replace(self.scan(path, None), full_rescan=True)
         is_whole = resume is None
         sessions = fold.finish(lambda session, idle_ms: self._complete(session, state, idle_ms, is_whole))
+        fold.take.clear()  # its functions hold the fold: without the cycle it is freed at once
         return LogScan(
             sessions=sessions,
             problems=fold.findings.problems,
