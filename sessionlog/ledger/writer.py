@@ -27,7 +27,7 @@ _FACTS = ("file_id", "session_id", "n", "facts")
 _DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
 _PRICED = """SELECT file_id, n, label_id, time_ns, requests, failed, input, output, cache_read, cache_write,
     cache_write_1h, reasoning, recorded_nano, priced, cost_nano, estimate_nano, saved_nano FROM responses
-    WHERE (file_id, n) > (?, ?) AND n >= 0 ORDER BY file_id, n LIMIT ?"""
+    WHERE (file_id, n) > (?, ?) AND n >= 0 AND {condition} ORDER BY file_id, n LIMIT ?"""
 _BATCH = 8192  # responses that are in memory at once
 _FAMILY, _KEY, _SUPERSEDED_BY = (RESPONSE.index(name) for name in ("family", "key", "superseded_by"))
 
@@ -157,12 +157,12 @@ class Writer:
         """Note that everything has to be reconciled."""
         self._touched.whole = True
 
-    def reprice(self) -> None:
-        """Estimate every response again, at new prices."""
+    def reprice(self, condition: str = "TRUE") -> None:
+        """Estimate every response again, at new prices, or those that satisfy a condition."""
         labels = PricedLabels(self._prices)
         names = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning")
         last = (0, -1)
-        while rows := self._connection.execute(_PRICED, (*last, _BATCH)).fetchall():
+        while rows := self._connection.execute(_PRICED.format(condition=condition), (*last, _BATCH)).fetchall():
             changed = []
             for file_id, n, label, time_ns, requests, failed, *tokens, recorded, priced, known, estimate, saved in rows:
                 usage = TokenUsage(**dict(zip(names, tokens, strict=True)))
