@@ -203,6 +203,8 @@ def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int,
 
     A resumed scan repeats a response that got more rows, and a call that got its result.
     """
+    for index in COPY_INDEXES:  # without them all rows would be searched
+        connection.execute(index)
     names = Names(ids.label, ids.name, ids.path, ids.session)
     if _has_keys(connection, "responses", file_id, first):
         _fold_responses(connection, ids, names, file_id, first)
@@ -218,9 +220,9 @@ def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: i
 
 def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Names, file_id: int, first: int) -> None:
     again = connection.execute(
-        f"""SELECT {_RESPONSE} FROM responses r WHERE r.file_id = :file AND r.n >= 0 AND (r.key, r.copy_rank) IN (
-                SELECT key, copy_rank FROM responses
-                WHERE file_id = :file AND n >= 0 AND key IS NOT NULL GROUP BY 1, 2 HAVING COUNT(*) > 1 AND MAX(n) >= :n)
+        f"""WITH new AS (SELECT family, key, copy_rank FROM responses WHERE file_id = :file AND n >= :n)
+            SELECT {_RESPONSE} FROM responses r WHERE +r.file_id = :file AND +r.n >= 0
+                AND r.family IN (SELECT family FROM new) AND (r.key, r.copy_rank) IN (SELECT key, copy_rank FROM new)
             ORDER BY r.key, r.copy_rank, r.n""",  # noqa: S608 - no values
         {"file": file_id, "n": first},
     )
@@ -240,13 +242,13 @@ def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Nam
 
 def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, first_call: int) -> None:
     calls = connection.execute(
-        f"""SELECT {_CALL} FROM calls c WHERE c.file_id = :file AND c.key IN (
-                SELECT key FROM calls WHERE file_id = :file GROUP BY key HAVING COUNT(*) > 1 AND MAX(n) >= :n)
+        f"""SELECT {_CALL} FROM calls c WHERE +c.file_id = :file AND c.key IN (
+                SELECT key FROM calls WHERE file_id = :file AND n >= :n)
             ORDER BY c.key, c.n""",  # noqa: S608 - no values
         {"file": file_id, "n": first_call},
     )
     for _, group in by_column(calls, _CALL_KEY):
-        best = winning_call(group, names, ())
+        best = winning_call(group, names, ()) if len(group) > 1 else None
         if best is not None:
             superseded_by = superseding_sessions(group, _CALL_SUPERSEDED_BY)
             _forget(connection, "calls", group)
