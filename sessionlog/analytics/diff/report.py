@@ -8,7 +8,6 @@ counted, and are not a difference.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -106,7 +105,7 @@ class SessionDiff:
     @property
     def is_equal(self) -> bool:
         """Whether both have the same messages and, as far as known, the same system prompt."""
-        return self.is_same_system is not False and all(kind == "same" for kind in self.pairs.kinds())
+        return self.is_same_system is not False and self.common == len(self.pairs)
 
     @property
     def is_same_system(self) -> bool | None:
@@ -119,7 +118,7 @@ class SessionDiff:
     @property
     def common(self) -> int:
         """The number of equal messages before the sessions diverge."""
-        return next((index for index, kind in enumerate(self.pairs.kinds()) if kind != "same"), len(self.pairs))
+        return self.pairs.common
 
     @property
     def rest(self) -> Pairs:
@@ -165,8 +164,7 @@ class SessionDiff:
     @property
     def counts(self) -> dict[str, int]:
         """The numbers of messages that are the same, changed, on one side only, or dropped before the fork."""
-        counts = Counter(self.pairs.kinds())
-        return {kind: counts[kind] for kind in ("same", "changed", "left", "right")} | {"dropped": self.dropped}
+        return self.pairs.counts() | {"dropped": self.dropped}
 
     @property
     def problem_count(self) -> int:
