@@ -9,7 +9,6 @@ counted, and are not a difference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
@@ -21,10 +20,15 @@ from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.transcript import ToolUse, Transcript
 from sessionlog.errors import Problem, problems_dict
 from sessionlog.fast_dataclasses import dataclass, replace
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.sources.protocol import Env, Log
 
 SCHEMA = "sessionlog.diff/1"
 
