@@ -35,8 +35,13 @@ class Paint:
     def __call__(self, line: Line) -> str:
         """Return the line as text, without its line end and trailing blanks."""
         if self._system is None:
-            return self._encodable("".join(part.text for part in line).rstrip(" "))
-        painted = (_style(part.style).render(part.text, color_system=self._system) for part in line)
+            return self._encodable("".join([part.text for part in line]).rstrip(" "))
+        painted = [
+            f"{begin}{part.text}{end}"
+            for part in line
+            if part.text
+            for begin, end in (_codes(part.style, self._system),)
+        ]
         return self._encodable("".join(painted).rstrip(" "))
 
     def _encodable(self, text: str) -> str:
@@ -55,9 +60,10 @@ def _system(name: str | None) -> Any:
 
 
 @cache
-def _style(name: str | Style) -> Style:
-    if not isinstance(name, str):
-        return name
+def _codes(style: str | Style, system: Any) -> tuple[str, str]:
+    """Return the escape sequences before and after a text of a style."""
     from sessionlog.render.console import THEME
 
-    return THEME.styles[name or "none"]
+    found = THEME.styles[style or "none"] if isinstance(style, str) else style
+    begin, _, end = found.render("\0", color_system=system).partition("\0")
+    return begin, end
