@@ -26,7 +26,8 @@ from sessionlog.sources.fold_usage import ACTIVE_GAP_NS
 from sessionlog.sources.native import read_milliseconds
 
 _NO_TOKENS = TokenUsage()
-_NO_MONEY = Money()
+_NO_NAMES = ("", "", "")
+_NO_MONEY, _UNKNOWN = Money(), Money(unknown=1)
 
 
 class Price(Protocol):
@@ -53,7 +54,7 @@ class SessionTotals:
         self._start_ns: int | None = None
         self._model = ""
         self._active_ns = 0
-        self._earlier = self._run = Sums()
+        self._earlier, self._run = Sums(), Sums()
         self._earlier_ms = 0.0  # as the ends of earlier runs report
         self.requested_model = ""
         self.time_ns: int | None = None
@@ -74,6 +75,8 @@ class SessionTotals:
 
     def other_provider(self, provider: object) -> str:
         """Return a provider that session.start does not name, else ""."""
+        if not provider:
+            return ""
         known = {self._start.provider, self._start.selected_provider, self._start.selected_route}
         return provider if isinstance(provider, str) and provider not in known else ""
 
@@ -95,19 +98,15 @@ class SessionTotals:
         A response that a fork has copied from its parent's log is not counted: it counts there.
         """
         attempt = response.attempt or {}
-        usage = self.usage(response.usage, values.text(attempt, "provider_system"))
-        cost = self._cost(response, usage or _NO_TOKENS, event.time_ns)
+        usage = self.usage(response.usage, values.text(attempt, "provider_system") if attempt else "")
+        cost = self._cost(response, usage, event.time_ns)
         if not event.data.get("inherited"):
             self.counts["request"] += 1
-            self.counts["failed request"] += failed
-            nano = Money.of(cost.nano if cost else None) if cost or usage or not failed else _NO_MONEY
-            is_estimated = cost is not None and cost.estimated
-            self._run += Sums(
-                usage=usage or _NO_TOKENS,
-                logged=response.usage or _NO_TOKENS,
-                recorded=_NO_MONEY if is_estimated else nano,
-                estimated=nano if is_estimated else _NO_MONEY,
-            )
+            if failed:
+                self.counts["failed request"] += 1
+            self._run.add_tokens(usage, response.usage)
+            if cost or usage or not failed:
+                self._run.add_cost(cost)
         return Served(
             model=response.model or partial.model,
             provider=self.other_provider(attempt.get("provider_name") or response.provider or partial.provider),
@@ -155,14 +154,16 @@ class SessionTotals:
         nano = self._estimate(self.provider, (self._configured or end.model or "",), usage, time_ns, single=False)
         return Sums(usage=usage, logged=logged, estimated=Money.of(nano))
 
-    def _cost(self, response: LLMResponse, usage: TokenUsage, time_ns: int | None) -> Cost | None:
-        nano, _ = read_usd(response.cost_usd)
+    def _cost(self, response: LLMResponse, usage: TokenUsage | None, time_ns: int | None) -> Cost | None:
+        nano = None if response.cost_usd is None else read_usd(response.cost_usd)[0]
         attempt, served = response.attempt or {}, response.model or ""
-        requested = values.text(attempt, "requested_model") or self.requested_model
+        names = ("provider_system", "requested_model", "response_model")
+        system, asked, answered = [values.text(attempt, name) for name in names] if attempt else _NO_NAMES
+        requested = asked or self.requested_model
         # As in the records of sources, the requested model comes before the served one.
         requested = requested or (served if self._start.v is not None else "") or self._configured or served
-        provider = values.text(attempt, "provider_system") or self.provider
-        models = (values.text(attempt, "response_model") or served, requested)
+        provider = system or self.provider
+        models = (answered or served, requested)
         self._model = models[0] or requested
         if nano:
             return Cost(nano=nano)
@@ -194,7 +195,7 @@ class SessionTotals:
         return self._start.resolved_model or self._start.model or ""
 
 
-class Sums(Struct, frozen=True, kw_only=True):
+class Sums(Struct, kw_only=True):
     """Adds; `Sums()` is the empty element.
 
     Attributes:
@@ -208,6 +209,22 @@ class Sums(Struct, frozen=True, kw_only=True):
     logged: TokenUsage = _NO_TOKENS
     recorded: Money = _NO_MONEY
     estimated: Money = _NO_MONEY
+
+    def add_tokens(self, usage: TokenUsage | None, logged: TokenUsage | None) -> None:
+        """Add the tokens of a response in place."""
+        if usage is not None:
+            self.usage += usage
+        if logged is not None:
+            self.logged += logged
+
+    def add_cost(self, cost: Cost | None) -> None:
+        """Add the cost of a response in place; None is unknown."""
+        if cost is None:
+            self.recorded += _UNKNOWN
+        elif cost.estimated:
+            self.estimated += Money(known_nano=cost.nano)
+        else:
+            self.recorded += Money(known_nano=cost.nano)
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(
