@@ -31,6 +31,7 @@ from sessionlog.events.payloads import (
 )
 from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import content_text
+from sessionlog.messages.json_value import valid_text
 from sessionlog.render.replay.blocks import (
     Block,
     Call,
@@ -234,6 +235,11 @@ class _Fold:
         elements = exact_elements(event)
         splices = [splice for splice in self._splices if splice.cause not in ("answer", "partial", "result")]
         for one in chain.from_iterable([splice.added for splice in splices]):
+            if one.role:
+                text = valid_text(one.text)
+                if one.is_new and not self._is_shown_prompt(one.role, text):
+                    messages.append(MessageBlock(role=one.role, text=text))
+                continue
             for message in one.new:
                 for asked in message.tool_calls:
                     self._tools[asked.id] = asked.name
@@ -243,11 +249,16 @@ class _Fold:
                     self._pending.remove(call)
                     self._totals.counts["tool"] += 1
                     results.append(ToolCallBlock(call=call, output=text, pictures=pictures_of(message)))
-                elif message.role == "user" and text.strip() == self._prompt:
-                    self._prompt = ""  # shown with the head
-                else:
+                elif not self._is_shown_prompt(message.role, text):
                     messages.append(message_block(message, one, self._tools, elements))
         return results, messages
+
+    def _is_shown_prompt(self, role: str, text: str) -> bool:
+        """Whether a message is the prompt that was shown with the head; it is repeated only once."""
+        if role != "user" or text.strip() != self._prompt:
+            return False
+        self._prompt = ""
+        return True
 
     def _pending_call(self, call_id: str | None) -> Call | None:
         """Return the open call with an id; None for no id."""
