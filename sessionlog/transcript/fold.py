@@ -89,7 +89,7 @@ class ConversationFold:
         ) = {}  # (id, tool) of open calls; None: unknown, the answer has only their number
         self._has_started = self._has_requests = False
         self.holds_messages = False
-        self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
+        self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterable[Splice]]] = {
             "session.start": self._start,
             "llm.request": self._request,
             "llm.delta": self._delta,
@@ -141,9 +141,8 @@ class ConversationFold:
                 self._seen.expect(digest_message(system))
         yield from ()
 
-    def _request(self, data: Mapping[str, Json]) -> Iterator[Splice]:
-        if self._pieces:
-            yield from self._close_partial("interrupted")
+    def _request(self, data: Mapping[str, Json]) -> list[Splice]:
+        splices = list(self._close_partial("interrupted")) if self._pieces else []
         self._has_requests = True
         self.requests += not self.is_waiting
         self.is_waiting = True
@@ -154,15 +153,16 @@ class ConversationFold:
         self.holds_messages = isinstance(given, list | tuple)
         if isinstance(given, list | tuple):
             self.prompt = ""
-            yield self._apply_request(given, data.get("earlier_messages"))
+            splices.append(self._apply_request(given, data.get("earlier_messages")))
         else:
-            yield from self._add_session_prompt()
+            splices += self._add_session_prompt()
         if self._unrepeated or self._cleared or self._prompts:
             self._unrepeated, self._cleared, self._prompts = Counter(), Counter(), []
         self._sent, self._since_request, self._swallowed = len(self._digests), 0, 0
         if self._asked:
             self._begin_turn()
         self._is_cut = self._lacks_summary = False
+        return splices
 
     def _begin_turn(self) -> None:
         self.turn += len(self._asked)
@@ -324,36 +324,39 @@ class ConversationFold:
             entry = Entry(messages=(Message.assistant(text, partial=word),), is_response=True)
             yield self._append("partial", Added({"content": text}, lambda _: entry))
 
-    def _response(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+    def _response(self, data: Mapping[str, Json]) -> list[Splice]:
+        splices: list[Splice] = []
         if not self._has_requests:
             self.requests += 1
-            yield from self._add_session_prompt()
+            splices += self._add_session_prompt()
             self._begin_turn()
         self.is_waiting = False
         streamed = ""
         if self._pieces:
             streamed, self._pieces, self._stream_room = self.streamed, [], _MAX_STREAMED
         if data.get("error") and not self._own:
-            return  # an error's text: the next request does not repeat it
+            return splices  # an error's text: the next request does not repeat it
         calls = data.get("tool_calls")
         has_calls = isinstance(calls, list | tuple)
         is_empty = data.get("content") is None and not (has_calls and calls) and not streamed
         if is_empty and not isinstance(data.get("message"), Mapping):
-            return
+            return splices
         self._since_request += 1
         answer = plain_answer(data, streamed)
-        yield self._append("answer", Added(data, lambda payload: answer_entry(payload, streamed), answer=answer))
+        one = Added(data, lambda payload: answer_entry(payload, streamed), answer=answer)
+        splices.append(self._append("answer", one))
         if calls is not None and not has_calls:
             self._calls = None  # the oldest logs have only their number
+        return splices
 
-    def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+    def _tool(self, data: Mapping[str, Json]) -> Iterable[Splice]:
         self._since_request += 1
         call = self._answer_call(data.get("id"), data.get("tool"))
         if call is None and self._own and self.holds_messages and self._calls is not None:
-            return
+            return ()
         call_id, self.answered = (None, None) if call is None else (call[0], call[1:])
-        yield from self._add_session_prompt() if not self._has_requests else ()
-        yield self._append("result", Added(data, lambda payload: result_entry(payload, call_id)))
+        prompt = self._add_session_prompt() if not self._has_requests else ()
+        return (*prompt, self._append("result", Added(data, lambda payload: result_entry(payload, call_id))))
 
     def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if not has_compacted(data):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sessionlog.events.envelope import Event
@@ -44,7 +44,8 @@ class SessionTotals:
 
     Attributes:
         requested_model: The model of the last request, which prices its response.
-        time_ns: The last event's time, None while no event had one.
+        event_ns: The event's time, None where it has none.
+        time_ns: The last time of an event, None while no event had one.
         counts: Counts, as in `SessionEndBlock.totals`.
     """
 
@@ -57,6 +58,7 @@ class SessionTotals:
         self._earlier, self._run = Sums(), Sums()
         self._earlier_ms = 0.0  # as the ends of earlier runs report
         self.requested_model = ""
+        self.event_ns: int | None = None
         self.time_ns: int | None = None
         self.counts: Counter[str] = Counter()
 
@@ -67,6 +69,7 @@ class SessionTotals:
 
     def add_time(self, time_ns: int | None) -> None:
         """Add an event's time; the gap since the last event counts as work, unless it is long or negative."""
+        self.event_ns = time_ns
         if time_ns is None:
             return
         if self.time_ns is not None and 0 < time_ns - self.time_ns <= ACTIVE_GAP_NS:
@@ -99,7 +102,7 @@ class SessionTotals:
         """
         attempt = response.attempt or {}
         usage = self.usage(response.usage, values.text(attempt, "provider_system") if attempt else "")
-        cost = self._cost(response, usage, event.time_ns)
+        cost = self._cost(response, usage)
         if not event.data.get("inherited"):
             self.counts["request"] += 1
             if failed:
@@ -154,7 +157,7 @@ class SessionTotals:
         nano = self._estimate(self.provider, (self._configured or end.model or "",), usage, time_ns, single=False)
         return Sums(usage=usage, logged=logged, estimated=Money.of(nano))
 
-    def _cost(self, response: LLMResponse, usage: TokenUsage | None, time_ns: int | None) -> Cost | None:
+    def _cost(self, response: LLMResponse, usage: TokenUsage | None) -> Cost | None:
         nano = None if response.cost_usd is None else read_usd(response.cost_usd)[0]
         attempt, served = response.attempt or {}, response.model or ""
         names = ("provider_system", "requested_model", "response_model")
@@ -167,7 +170,7 @@ class SessionTotals:
         self._model = models[0] or requested
         if nano:
             return Cost(nano=nano)
-        estimate = self._estimate(provider, models, usage, time_ns) if usage else None
+        estimate = self._estimate(provider, models, usage, self.event_ns) if usage else None
         if not estimate and cost_is_recorded(nano, attempt):
             return self._checked(Cost(nano=0), provider, self._model)
         return None if estimate is None else Cost(nano=estimate, estimated=True)
@@ -205,17 +208,17 @@ class Sums(Struct, kw_only=True):
         estimated: The sum of estimates for the other parts, and the number of unknown ones.
     """
 
-    usage: TokenUsage = _NO_TOKENS
-    logged: TokenUsage = _NO_TOKENS
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    logged: TokenUsage = field(default_factory=TokenUsage)
     recorded: Money = _NO_MONEY
     estimated: Money = _NO_MONEY
 
     def add_tokens(self, usage: TokenUsage | None, logged: TokenUsage | None) -> None:
         """Add the tokens of a response in place."""
         if usage is not None:
-            self.usage += usage
+            self.usage.add(usage)
         if logged is not None:
-            self.logged += logged
+            self.logged.add(logged)
 
     def add_cost(self, cost: Cost | None) -> None:
         """Add the cost of a response in place; None is unknown."""
