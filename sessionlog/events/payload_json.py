@@ -44,6 +44,15 @@ def read_payload(cls: type[Payload], data: Mapping[str, Any]) -> Payload:
     return cls(**known, extra=extra)
 
 
+def read_fields(cls: type[Payload], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of one object that `cls` knows, by name, as `read_payload` reads them.
+
+    Making the dataclass takes longer than reading its fields; this is for events that come by the hundred thousand.
+    """
+    readers = _readers(cls)
+    return {key: readers[key](value) for key, value in data.items() if value is not None and key in readers}
+
+
 def to_data(value: Payload) -> dict[str, Any]:
     """Return the payload as the JSON object to log: unknown fields last, None left out."""
     out: dict[str, Any] = {}

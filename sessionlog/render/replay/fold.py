@@ -14,7 +14,7 @@ from msgspec import structs
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.events.payload_json import payload
+from sessionlog.events.payload_json import payload, read_fields
 from sessionlog.events.payloads import (
     PAYLOADS,
     UNREPEATED,
@@ -128,11 +128,13 @@ class _Fold:
         self._answer = ""
         self._handlers: Mapping[type, Callable[[Event, Any], list[Block]]] = {
             SessionStart: self._on_start,
-            LLMRequest: self._on_request,
-            LLMResponse: self._on_response,
-            ToolCall: self._on_tool,
             SessionEnd: self._on_end,
             HistoryChange: self._on_change,
+        }
+        self._frequent: Mapping[str, tuple[type[Payload], Callable[[Event, Mapping[str, Any]], list[Block]]]] = {
+            "llm.request": (LLMRequest, self._on_request),
+            "llm.response": (LLMResponse, self._on_response),
+            "tool.call": (ToolCall, self._on_tool),
         }
 
     def problem(self, problem: Problem) -> list[Block]:
@@ -147,13 +149,20 @@ class _Fold:
         self._logged = event
         if event.data is None and event.type in PAYLOADS:
             event = replace(event, data=event.extra)  # some writers put the fields into the envelope
-        agent = values.text(event.data, "agent") if event.type in ("llm.response", "tool.call") else ""
         time_ns = event.time_ns
-        blocks = self._event(event, time_ns)
-        for index, block in enumerate(blocks):
-            by = agent if agent and isinstance(block, ResponseBlock | ToolCallBlock) else ""
-            blocks[index] = structs.replace(block, type=block.type or event.type, time_ns=time_ns, agent=by)
-        return blocks
+        self._totals.add_time(time_ns)
+        self._splices = self._conversation.apply(event)
+        kind, data, blocks = event.type, event.data, self._event(event)
+        agent = values.text(data, "agent") if kind in ("llm.response", "tool.call") else ""
+        return [
+            structs.replace(
+                block,
+                type=block.type or kind,
+                time_ns=time_ns,
+                agent=agent if agent and isinstance(block, ResponseBlock | ToolCallBlock) else "",
+            )
+            for block in blocks
+        ]
 
     def close(self) -> list[Block]:
         """Return what is still open at the end of the log, and an end block if the log has no session.end."""
@@ -162,15 +171,17 @@ class _Fold:
             blocks.append(self._totals.end_block(None, {}, answer=self._answer))
         return [structs.replace(block, time_ns=self._totals.time_ns) for block in blocks]
 
-    def _event(self, event: Event, time_ns: int | None) -> list[Block]:
-        self._totals.add_time(time_ns)
+    def _event(self, event: Event) -> list[Block]:
+        frequent = self._frequent.get(event.type)
+        if frequent is not None and self._opened and isinstance(event.data, dict | Mapping):
+            cls, handle = frequent
+            return handle(event, read_fields(cls, event.data))
         value = payload(event)
-        self._splices = self._conversation.apply(event)
         blocks: list[Block] = []
         if not self._opened and not isinstance(value, SessionStart):
-            blocks.append(self._open(event, None))
+            return [self._open(event, None), *self._event(event)]
         if event.type not in QUIET:
-            return blocks + self._handlers.get(type(value), self._on_other)(event, value)
+            return self._handlers.get(type(value), self._on_other)(event, value)
         if isinstance(value, LLMDelta):
             if self._partial is _NO_PARTIAL:
                 self._partial = Partial()
@@ -184,7 +195,7 @@ class _Fold:
             return []  # the llm.response before has the same text
         self._is_repeated |= isinstance(value, Compaction) and value.dropped is not None
         if event.type == "llm.response":  # its payload is unreadable, but the request counts
-            self._totals.add_response(replace(event, data={}), LLMResponse(), self._partial, failed=False)
+            self._totals.add_response({}, {}, self._partial, failed=False)
             self._ended = False
         return [block_of(event, value)]
 
@@ -207,25 +218,26 @@ class _Fold:
         self._prompt = (start.prompt or "").strip()
         return blocks
 
-    def _on_request(self, event: Event, request: LLMRequest) -> list[Block]:
+    def _on_request(self, event: Event, request: Mapping[str, Any]) -> list[Block]:
         blocks = self._break_off()
         self._ended = self._is_repeated = False
-        self._totals.requested_model = request.model or ""
+        self._totals.requested_model = model = request.get("model") or ""
         results, messages = self._new_blocks(event)
         blocks += results
         blocks += self._unanswered()
         if self._all_messages or self._named(event.type):
             # The oldest logs have a count of messages instead of messages.
-            count = len(request.messages or ()) or request.messages_count or 0
-            blocks.append(RequestBlock(messages=count, tools=len(request.tools or ()), model=request.model or ""))
+            count = len(request.get("messages") or ()) or request.get("messages_count") or 0
+            blocks.append(RequestBlock(messages=count, tools=len(request.get("tools") or ()), model=model))
         for splice in self._splices:
             if splice.left_out:
                 blocks.append(RewriteBlock(left_out=splice.left_out, kept=splice.kept))
         if self._all_messages:
-            all_of_it = [(message, one) for one in map(Added, request.messages or ()) for message in one.entry.messages]
+            elements = map(Added, request.get("messages") or ())
+            all_of_it = [(message, one) for one in elements for message in one.entry.messages]
             tools = {call.id: call.name for message, _ in all_of_it for call in message.tool_calls}
-            elements = exact_elements(event)
-            messages = [message_block(message, one, tools, elements) for message, one in all_of_it]
+            exact_of = exact_elements(event)
+            messages = [message_block(message, one, tools, exact_of) for message, one in all_of_it]
         return [*blocks, *messages]
 
     def _new_blocks(self, event: Event) -> tuple[list[ToolCallBlock], list[MessageBlock]]:
@@ -276,29 +288,29 @@ class _Fold:
             return [*messages]
         return [change_note(event, change), *(messages if change.reason == "fork" else [])]
 
-    def _on_response(self, event: Event, response: LLMResponse) -> list[Block]:
+    def _on_response(self, event: Event, response: Mapping[str, Any]) -> list[Block]:
         blocks = self._unanswered()
         error = error_of(event)
-        served = self._totals.add_response(event, response, self._partial, failed=bool(error))
-        text, streamed = response.content or "", self._partial.text
+        served = self._totals.add_response(event.data, response, self._partial, failed=bool(error))
+        text, streamed = response.get("content") or "", self._partial.text
         self._partial = _NO_PARTIAL
         self._ended = False
         request = 0 if "agent" in event.data else self._conversation.requests
         if error:
             return [*blocks, ResponseBlock(served=served, request=request, error=error, text=text or streamed)]
-        calls = read_calls(exact(event, "tool_calls")) if response.tool_calls else []
+        given = response.get("tool_calls")
+        calls = read_calls(exact(event, "tool_calls")) if given else []
         self._answer = text.strip()
         self._pending += calls
         self._tools = {call.id: call.name for call in calls}
-        count = response.tool_calls if type(response.tool_calls) is int else len(calls)
+        count = given if type(given) is int else len(calls)
         thought = _thought(event.data)
         blocks.append(ResponseBlock(served=served, request=request, text=text, calls=count, thought=thought))
         return blocks
 
-    def _on_tool(self, event: Event, tool: ToolCall) -> list[Block]:
-        call = Call(
-            id=tool.id or "", name=tool.tool or "", arguments=exact(event, "input"), given="input" in event.data
-        )
+    def _on_tool(self, event: Event, tool: Mapping[str, Any]) -> list[Block]:
+        name, arguments = tool.get("tool") or "", exact(event, "input")
+        call = Call(id=tool.get("id") or "", name=name, arguments=arguments, given="input" in event.data)
         if self._pending:
             self._close(call)
         self._ended = False
@@ -306,8 +318,11 @@ class _Fold:
         self._totals.counts["tool"] += 1
         if error:
             self._totals.counts["failed tool"] += 1
-        output, pictures = text_of(tool.output), pictures_in_result(tool.output)
-        return [ToolCallBlock(call=call, output=output, error=error, duration_ms=tool.duration_ms, pictures=pictures)]
+        output, milliseconds = tool.get("output"), tool.get("duration_ms")
+        pictures = pictures_in_result(output)
+        return [
+            ToolCallBlock(call=call, output=text_of(output), error=error, duration_ms=milliseconds, pictures=pictures)
+        ]
 
     def _close(self, ran: Call) -> None:
         """Remove the open call that matches an executed one: by id, else by name and arguments, else by name."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sessionlog.events.envelope import Event
 from sessionlog.events.money import Money, read_usd
-from sessionlog.events.payloads import LLMResponse, SessionEnd, SessionStart
+from sessionlog.events.payloads import SessionEnd, SessionStart
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.provider_names import is_local, normal_name
 from sessionlog.render.replay.blocks import Cost, Served, SessionEndBlock
@@ -95,29 +94,37 @@ class SessionTotals:
         harness = self._start.resolved_harness or ""
         return normalise_usage(logged, harness=harness, provider=provider or self._start.provider or "")
 
-    def add_response(self, event: Event, response: LLMResponse, partial: Partial, *, failed: bool) -> Served:
-        """Count a response and return its figures; `partial` may name model and provider.
+    def add_response(
+        self, data: Mapping[str, Any], response: Mapping[str, Any], partial: Partial, *, failed: bool
+    ) -> Served:
+        """Count a response and return its figures.
+
+        Args:
+            data: The payload as logged.
+            response: Its fields, as read.
+            partial: The stream before it, which may name model and provider.
+            failed: Whether the request failed.
 
         A response that a fork has copied from its parent's log is not counted: it counts there.
         """
-        attempt = response.attempt or {}
-        usage = self.usage(response.usage, values.text(attempt, "provider_system") if attempt else "")
+        attempt, logged = response.get("attempt") or {}, response.get("usage")
+        usage = self.usage(logged, values.text(attempt, "provider_system") if attempt else "")
         cost = self._cost(response, usage)
-        if not event.data.get("inherited"):
+        if not data.get("inherited"):
             self.counts["request"] += 1
             if failed:
                 self.counts["failed request"] += 1
-            self._run.add_tokens(usage, response.usage)
+            self._run.add_tokens(usage, logged)
             if cost or usage or not failed:
                 self._run.add_cost(cost)
         return Served(
-            model=response.model or partial.model,
-            provider=self.other_provider(attempt.get("provider_name") or response.provider or partial.provider),
-            latency_ms=read_milliseconds(event.data.get("latency_ms")),
+            model=response.get("model") or partial.model,
+            provider=self.other_provider(attempt.get("provider_name") or response.get("provider") or partial.provider),
+            latency_ms=read_milliseconds(data.get("latency_ms")),
             usage=usage,
             cost=cost,
-            finish_reason=response.finish_reason or "",
-            attempt=response.attempt_index or 1,
+            finish_reason=response.get("finish_reason") or "",
+            attempt=response.get("attempt_index") or 1,
         )
 
     def end_block(self, end: SessionEnd | None, data: Mapping[str, object], *, answer: str) -> SessionEndBlock:
@@ -157,9 +164,9 @@ class SessionTotals:
         nano = self._estimate(self.provider, (self._configured or end.model or "",), usage, time_ns, single=False)
         return Sums(usage=usage, logged=logged, estimated=Money.of(nano))
 
-    def _cost(self, response: LLMResponse, usage: TokenUsage | None) -> Cost | None:
-        nano = None if response.cost_usd is None else read_usd(response.cost_usd)[0]
-        attempt, served = response.attempt or {}, response.model or ""
+    def _cost(self, response: Mapping[str, Any], usage: TokenUsage | None) -> Cost | None:
+        nano, _ = read_usd(response.get("cost_usd"))
+        attempt, served = response.get("attempt") or {}, response.get("model") or ""
         names = ("provider_system", "requested_model", "response_model")
         system, asked, answered = [values.text(attempt, name) for name in names] if attempt else _NO_NAMES
         requested = asked or self.requested_model
