@@ -261,6 +261,8 @@ class ConversationFold:
 
     def _note_prompts(self, added: Sequence[Added]) -> None:
         prompts = [one for one in added if one.is_new_prompt and not one.is_summary]
+        if not prompts:
+            return
         prompts = prompts[1:] if self._lacks_summary else prompts
         self._asked += [(one.digests, bool(one.fields.get("inherited"))) for one in prompts]
 

@@ -180,8 +180,9 @@ def plain_answer(data: Mapping[str, Json], streamed: str = "") -> str | None:
     """Return the text of an answer that has nothing else (see `answer_entry`); None for any other."""
     content = data.get("content")
     text = streamed if content is None else content
-    has_more = any(data.get(key) is not None for key in ("tool_calls", "reasoning", "partial", "message"))
-    return text if type(text) is str and not has_more else None
+    if type(text) is not str or data.get("tool_calls") is not None or data.get("reasoning") is not None:
+        return None
+    return text if data.get("partial") is None and data.get("message") is None else None
 
 
 def result_entry(data: Mapping[str, Json], call_id: str | None = None) -> Entry:

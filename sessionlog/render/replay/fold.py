@@ -361,6 +361,6 @@ class _Fold:
 
 def _thought(data: Mapping[str, Any]) -> str:
     """Return the model's reasoning, where the log has its text."""
-    if not ("reasoning" in data or isinstance(data.get("message"), Mapping)):
+    if not ("reasoning" in data or ("message" in data and isinstance(data["message"], Mapping))):
         return ""
     return "\n".join(piece.text for piece in answer_entry(data).pieces if piece.kind == "thinking")

@@ -84,8 +84,6 @@ def _of_agent(view: View, block: Block, last: Block | None) -> list[Line]:
 
 def block_lines(view: View, block: Block) -> Iterable[Line]:
     """Return the lines of a block."""
-    if isinstance(block, PayloadBlock):
-        return _PAYLOADS[block.type](view, block.payload)
     return _BLOCKS[type(block)](view, block)
 
 
@@ -167,6 +165,17 @@ def _note(view: View, block: NoteBlock) -> list[Line]:
     return lines + body(view, block.more, view.limits.output, indent=4, gutter="│ ")
 
 
+def _payload(view: View, block: PayloadBlock) -> Iterable[Line]:
+    return _PAYLOADS[block.type](view, block.payload)
+
+
+_PAYLOADS: Mapping[str, Callable[[View, Any], Iterable[Line]]] = {
+    "routing_decision": routed,
+    "override": pinned,
+    "rejected_override": pinned,
+    "compaction.start": compacting,
+    "compaction.end": compacted,
+}
 _BLOCKS: Mapping[type[Block], Callable[[View, Any], Iterable[Line]]] = {
     SessionStartBlock: session_head,
     RequestBlock: _request,
@@ -176,13 +185,7 @@ _BLOCKS: Mapping[type[Block], Callable[[View, Any], Iterable[Line]]] = {
     ToolCallBlock: tool_result,
     SessionEndBlock: session_end,
     NoteBlock: _note,
-}
-_PAYLOADS: Mapping[str, Callable[[View, Any], Iterable[Line]]] = {
-    "routing_decision": routed,
-    "override": pinned,
-    "rejected_override": pinned,
-    "compaction.start": compacting,
-    "compaction.end": compacted,
+    PayloadBlock: _payload,
 }
 
 

@@ -36,12 +36,7 @@ class Paint:
         """Return the line as text, without its line end and trailing blanks."""
         if self._system is None:
             return self._encodable("".join([part.text for part in line]).rstrip(" "))
-        painted = [
-            f"{begin}{part.text}{end}"
-            for part in line
-            if part.text
-            for begin, end in (_codes(part.style, self._system),)
-        ]
+        painted = [_template(part.style, self._system) % part.text for part in line if part.text]
         return self._encodable("".join(painted).rstrip(" "))
 
     def _encodable(self, text: str) -> str:
@@ -60,10 +55,9 @@ def _system(name: str | None) -> Any:
 
 
 @cache
-def _codes(style: str | Style, system: Any) -> tuple[str, str]:
-    """Return the escape sequences before and after a text of a style."""
+def _template(style: str | Style, system: Any) -> str:
+    """Return `%s` between the escape sequences of a style."""
     from sessionlog.render.console import THEME
 
     found = THEME.styles[style or "none"] if isinstance(style, str) else style
-    begin, _, end = found.render("\0", color_system=system).partition("\0")
-    return begin, end
+    return found.render("%s", color_system=system)
