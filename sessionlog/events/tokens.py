@@ -65,6 +65,15 @@ class TokenUsage:
             cache_write_1h=self.cache_write_1h + other.cache_write_1h,
         )
 
+    def add(self, other: TokenUsage) -> None:
+        """Add to this sum in place, which takes half the time: only for a sum that its maker holds alone."""
+        self.input += other.input
+        self.output += other.output
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
+        self.reasoning += other.reasoning
+        self.cache_write_1h += other.cache_write_1h
+
     def beyond(self, other: TokenUsage) -> TokenUsage:
         """What this usage reports beyond `other`, class by class, never negative."""
         return TokenUsage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in TOKEN_CLASSES})

@@ -72,7 +72,7 @@ def earlier_answer(view: View, text: str) -> Iterator[Line]:
 def tool_line(view: View, name: str, arguments: Any, figures: Sequence[Span] = ()) -> list[Line]:
     """Return a tool call: a line with its name, main argument and figures; figures that do not fit go below."""
     narrow = view if view.width is None else replace(view, width=view.width - 1)  # a full row cannot be written again
-    line = next(tool_call(narrow, Call(name=name, arguments=arguments, given=True), figures))
+    line = tool_call(narrow, Call(name=name, arguments=arguments, given=True), figures)[0]
     is_whole = cells(line) >= cells((Span("  ⚙ "), words(name))) + cells(joined(figures)) + 2
     return [line] if is_whole or not figures else [line, *tool_below(view, figures)]
 
@@ -99,12 +99,12 @@ def turn_figures(
 ) -> Iterator[Line]:
     """Yield the known duration, tokens and cost of a turn, aligned right like the figures of tools."""
     cost = None if cost_usd is None else Cost(nano=round(cost_usd * NANO))
-    counts = list(tokens(view, usage))
+    counts = tokens(view, usage)
     if counts and partial:
         counts[0] = Span(f"at least {counts[0].text}")
     parts = (span_of_time(view, duration_ms), *counts, money(view, cost))
     edge = None if view.width is None else min(view.width - 1, PAGE)
-    noted = [part._replace(style=part.style or "note") for part in parts]
+    noted = [Span(part.text, part.style or "note") for part in parts]
     for line in packed(noted, None if edge is None else edge - INDENT):
         yield (Span(" " * max(INDENT, (edge or 0) - cells(line))), *line)
 

@@ -65,6 +65,8 @@ def terminal(text: str, *, newline: bool = False, tab: bool = False) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """Return a text on one line of at most `limit` characters: line ends as `⏎`, controls escaped, `…` where cut."""
+    if len(text) <= limit and text.isascii() and text.isprintable():
+        return text.strip(" ")
     # A margin, so that a text of megabytes is not escaped for a line of eighty.
     whole = text.strip(_BLANK)
     head = whole[: 4 * limit + 64]

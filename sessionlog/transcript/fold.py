@@ -26,7 +26,7 @@ from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
 from sessionlog.transcript.digests import Digests, digest_message, has_content, keys_of, raw_digest
 from sessionlog.transcript.seen import Conversation, SeenMessages, common_length
-from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, result_entry
+from sessionlog.transcript.splice import Added, Cause, Splice, answer_entry, plain_answer, result_entry
 
 Json = Any
 OWN = frozenset({"native", "fizeau"})
@@ -89,7 +89,7 @@ class ConversationFold:
         ) = {}  # (id, tool) of open calls; None: unknown, the answer has only their number
         self._has_started = self._has_requests = False
         self.holds_messages = False
-        self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterator[Splice]]] = {
+        self._handlers: Mapping[str, Callable[[Mapping[str, Json]], Iterable[Splice]]] = {
             "session.start": self._start,
             "llm.request": self._request,
             "llm.delta": self._delta,
@@ -105,7 +105,7 @@ class ConversationFold:
     def apply(self, event: Event) -> tuple[Splice, ...]:
         """Apply the next event; return the changes of the conversation."""
         data, handler = event.data, self._handlers.get(event.type)
-        data = data if isinstance(data, Mapping) else {}
+        data = data if isinstance(data, dict | Mapping) else {}
         return () if handler is None or "agent" in data else tuple(handler(data))
 
     def finish(self) -> tuple[Splice, ...]:
@@ -138,11 +138,11 @@ class ConversationFold:
             self.system, self.prompt = text_of(data.get("system_prompt")), text_of(data.get("prompt"))
             if self.system:
                 system = Message.system(self.system)
-                self._seen.expect(system, digest_message(system))
+                self._seen.expect(digest_message(system))
         yield from ()
 
-    def _request(self, data: Mapping[str, Json]) -> Iterator[Splice]:
-        yield from self._close_partial("interrupted")
+    def _request(self, data: Mapping[str, Json]) -> list[Splice]:
+        splices = list(self._close_partial("interrupted")) if self._pieces else []
         self._has_requests = True
         self.requests += not self.is_waiting
         self.is_waiting = True
@@ -153,13 +153,16 @@ class ConversationFold:
         self.holds_messages = isinstance(given, list | tuple)
         if isinstance(given, list | tuple):
             self.prompt = ""
-            yield self._apply_request(given, data.get("earlier_messages"))
+            splices.append(self._apply_request(given, data.get("earlier_messages")))
         else:
-            yield from self._add_session_prompt()
-        self._unrepeated, self._cleared, self._prompts = Counter(), Counter(), []
+            splices += self._add_session_prompt()
+        if self._unrepeated or self._cleared or self._prompts:
+            self._unrepeated, self._cleared, self._prompts = Counter(), Counter(), []
         self._sent, self._since_request, self._swallowed = len(self._digests), 0, 0
-        self._begin_turn()
+        if self._asked:
+            self._begin_turn()
         self._is_cut = self._lacks_summary = False
+        return splices
 
     def _begin_turn(self) -> None:
         self.turn += len(self._asked)
@@ -170,9 +173,10 @@ class ConversationFold:
         count = earlier if type(earlier) is int and earlier > 0 else 0
         if self._own and not count:
             return self._apply_whole_prompt(given)
-        added = [Added(value) for value in (given if self._own else self._fresh(given))]
+        added = [Added(value) for value in (given if self._own or not self._swallowed else self._fresh(given))]
         start = min(count, len(self._digests) if self._is_cut else self._sent) if self._own else self._sent
-        self._recognise(added)
+        if self._own or not self._finds_new:
+            self._recognise(added)
         if self._finds_new:
             self._seen.mark_new(added, self._unrepeated)
         missing = max(0, count - self._sent) if self._own else 0
@@ -245,14 +249,20 @@ class ConversationFold:
         if not self._finds_new and not self._own:
             one.digests = _UNKNOWN
             return
+        if one.role:
+            if one.text.strip():
+                one.mark_new()
+                self._seen.expect(*one.digests)
+            return
+        one.mark_new()
         for message, digest in zip(one.entry.messages, one.digests, strict=True):
             if has_content(message):
-                one.new += (message,)
-                self._seen.expect(message, digest)
+                self._seen.expect(*keys_of(message, digest))
 
     def _note_prompts(self, added: Sequence[Added]) -> None:
-        users = (one for one in added if any(message.role == "user" for message in one.new))
-        prompts = [one for one in users if one.entry.is_prompt and not one.is_summary]
+        prompts = [one for one in added if one.is_new_prompt and not one.is_summary]
+        if not prompts:
+            return
         prompts = prompts[1:] if self._lacks_summary else prompts
         self._asked += [(one.digests, bool(one.fields.get("inherited"))) for one in prompts]
 
@@ -266,6 +276,9 @@ class ConversationFold:
 
     def _track_calls(self, one: Added) -> None:
         """Update the calls that have no result yet."""
+        if one.role:
+            self._calls = {}
+            return
         for message in one.entry.messages:
             if message.role != "tool":
                 self._calls = {}
@@ -313,32 +326,39 @@ class ConversationFold:
             entry = Entry(messages=(Message.assistant(text, partial=word),), is_response=True)
             yield self._append("partial", Added({"content": text}, lambda _: entry))
 
-    def _response(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+    def _response(self, data: Mapping[str, Json]) -> list[Splice]:
+        splices: list[Splice] = []
         if not self._has_requests:
             self.requests += 1
-            yield from self._add_session_prompt()
+            splices += self._add_session_prompt()
             self._begin_turn()
         self.is_waiting = False
-        streamed, self._pieces, self._stream_room = self.streamed, [], _MAX_STREAMED
+        streamed = ""
+        if self._pieces:
+            streamed, self._pieces, self._stream_room = self.streamed, [], _MAX_STREAMED
         if data.get("error") and not self._own:
-            return  # an error's text: the next request does not repeat it
-        calls, has_calls = data.get("tool_calls"), isinstance(data.get("tool_calls"), list | tuple)
+            return splices  # an error's text: the next request does not repeat it
+        calls = data.get("tool_calls")
+        has_calls = isinstance(calls, list | tuple)
         is_empty = data.get("content") is None and not (has_calls and calls) and not streamed
         if is_empty and not isinstance(data.get("message"), Mapping):
-            return
+            return splices
         self._since_request += 1
-        yield self._append("answer", Added(data, lambda payload: answer_entry(payload, streamed)))
+        answer = plain_answer(data, streamed)
+        one = Added(data, lambda payload: answer_entry(payload, streamed), answer=answer)
+        splices.append(self._append("answer", one))
         if calls is not None and not has_calls:
             self._calls = None  # the oldest logs have only their number
+        return splices
 
-    def _tool(self, data: Mapping[str, Json]) -> Iterator[Splice]:
+    def _tool(self, data: Mapping[str, Json]) -> Iterable[Splice]:
         self._since_request += 1
         call = self._answer_call(data.get("id"), data.get("tool"))
         if call is None and self._own and self.holds_messages and self._calls is not None:
-            return
+            return ()
         call_id, self.answered = (None, None) if call is None else (call[0], call[1:])
-        yield from self._add_session_prompt() if not self._has_requests else ()
-        yield self._append("result", Added(data, lambda payload: result_entry(payload, call_id)))
+        prompt = self._add_session_prompt() if not self._has_requests else ()
+        return (*prompt, self._append("result", Added(data, lambda payload: result_entry(payload, call_id))))
 
     def _compact(self, data: Mapping[str, Json]) -> Iterator[Splice]:
         if not has_compacted(data):

@@ -11,7 +11,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.messages.message import Message
 from sessionlog.transcript.digests import Digests, has_content, keys_of
 from sessionlog.transcript.splice import Added
 
@@ -36,22 +35,24 @@ class SeenMessages:
     """Finds the messages that no earlier event or request holds."""
 
     def __init__(self) -> None:
-        self._expected: Counter[bytes] = Counter()
+        self._expected: dict[bytes, int] = {}
         self._former: deque[Conversation] = deque(maxlen=_MAX_FORMER)
 
-    def expect(self, message: Message, digest: bytes) -> None:
-        """Note a message that a request will repeat."""
-        self._expected.update(keys_of(message, digest))
+    def expect(self, *keys: bytes) -> None:
+        """Note the keys of a message that a request will repeat."""
+        for key in keys:
+            self._expected[key] = self._expected.get(key, 0) + 1
         while len(self._expected) > _MAX_EXPECTED:
             del self._expected[next(iter(self._expected))]
 
     def forget(self, *keys: bytes) -> None:
         """Expect each of these keys one time less."""
         for key in keys:
-            if self._expected[key] > 1:
-                self._expected[key] -= 1
+            times = self._expected.get(key, 0)
+            if times > 1:
+                self._expected[key] = times - 1
             else:
-                del self._expected[key]
+                self._expected.pop(key, None)
 
     def keep_aside(self, conversation: Conversation) -> None:
         """Keep a conversation that another one replaces, because a later request may return to it."""
@@ -74,16 +75,22 @@ class SeenMessages:
     def mark_new(self, added: Iterable[Added], known: Counter[Digests]) -> None:
         """Set `new` of the elements that are not in `known`; subtract the others from `known`."""
         for one in added:
-            if known[one.digests] > 0:
+            if known and known[one.digests] > 0:
                 known[one.digests] -= 1
+            elif one.role:
+                if one.text.strip() and self._are_new(one.digests):
+                    one.mark_new()
             else:
                 messages = zip(one.entry.messages, one.digests, strict=True)
-                one.new = tuple(message for message, digest in messages if self._is_new(message, digest))
+                one.new = tuple(
+                    message
+                    for message, digest in messages
+                    if has_content(message) and self._are_new(keys_of(message, digest))
+                )
 
-    def _is_new(self, message: Message, digest: bytes) -> bool:
-        if not has_content(message):
-            return False
-        known = [key for key in keys_of(message, digest) if self._expected[key] > 0]
+    def _are_new(self, keys: Iterable[bytes]) -> bool:
+        """Whether no key is expected; those that are have come."""
+        known = [key for key in keys if key in self._expected]
         self.forget(*known)
         return not known
 

@@ -7,14 +7,15 @@ result. Applying all splices of a log in order to an empty list gives the conver
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-from sessionlog.fast_dataclasses import dataclass
+from msgspec import Struct
+
 from sessionlog.messages.entry import Entry
+from sessionlog.messages.json_value import valid_text
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry, read_result
-from sessionlog.transcript.digests import Digests, digests_of
+from sessionlog.transcript.digests import Digests, digest_text, digests_of, has_content
 
 Json = Any
 T = TypeVar("T")
@@ -26,20 +27,42 @@ part of an interrupted answer; a tool's result; messages that a program added; m
 that no request repeats; a truncation or a summary; an undo; a clear."""
 
 
+_PLAIN = ("user", "assistant", "system")
+
+
 class Added:
     """An element added to the conversation; its messages are read on first access.
+
+    Most elements are a role and a text and nothing else. They are counted, digested and compared without being read.
 
     Attributes:
         raw: As logged: an element of `messages`, or the payload of an answer's or a result's event.
         raw_digest: The digest of a request's element as logged; empty for elements that no request has sent.
-        new: Its messages that are not in the log before, in order.
+        role: Its role where it is a role and a text; empty for any other element.
+        text: That text.
     """
 
-    def __init__(self, raw: Json, read: Callable[[Any], Entry] = read_entry) -> None:
+    __slots__ = ("_digests", "_entry", "_new", "_read", "raw", "raw_digest", "role", "text")
+
+    def __init__(self, raw: Json, read: Callable[[Any], Entry] = read_entry, *, answer: str | None = None) -> None:
+        """Make an element.
+
+        Args:
+            raw: As logged.
+            read: Reads it.
+            answer: Its text, where it is an answer without anything else.
+        """
         self.raw = raw
         self.raw_digest = b""
-        self.new: tuple[Message, ...] = ()
+        self.role, self.text = ("", "") if answer is None else ("assistant", answer)
         self._read = read
+        self._entry: Entry | None = None
+        self._digests: Digests | None = None
+        self._new: tuple[Message, ...] | None = ()
+        if read is read_entry and type(raw) is dict and len(raw) == 2:
+            role, text = raw.get("role"), raw.get("content")
+            if type(text) is str and role in _PLAIN:
+                self.role, self.text = role, text
 
     @property
     def fields(self) -> Mapping[str, Json]:
@@ -51,19 +74,54 @@ class Added:
         """Whether it is the summary that a compaction left."""
         return self.fields.get("summary") is True
 
-    @cached_property
+    @property
     def entry(self) -> Entry:
         """Its messages."""
-        return self._read(self.raw)
+        if self._entry is None:
+            self._entry = self._read(self.raw)
+        return self._entry
 
-    @cached_property
+    @property
     def digests(self) -> Digests:
         """The digests of its messages; the fold sets them where it knows them without reading the messages."""
-        return digests_of(self.entry)
+        if self._digests is None:
+            is_plain = self.role != ""
+            self._digests = (digest_text(self.role, valid_text(self.text)),) if is_plain else digests_of(self.entry)
+        return self._digests
+
+    @digests.setter
+    def digests(self, digests: Digests) -> None:
+        self._digests = digests
+
+    @property
+    def new(self) -> tuple[Message, ...]:
+        """Its messages that are not in the log before, in order."""
+        if self._new is None:
+            self._new = tuple(filter(has_content, self.entry.messages))
+        return self._new
+
+    @new.setter
+    def new(self, new: tuple[Message, ...]) -> None:
+        self._new = new
+
+    def mark_new(self) -> None:
+        """Mark all of its messages as new, except empty ones; there must be one that is not empty."""
+        self._new = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether any of its messages is new."""
+        return self._new != ()
+
+    @property
+    def is_new_prompt(self) -> bool:
+        """Whether it holds a user's prompt that is new."""
+        if self.role:
+            return self.role == "user" and self.is_new
+        return any(message.role == "user" for message in self.new) and self.entry.is_prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Splice:
+class Splice(Struct, frozen=True, kw_only=True):
     """A change of the conversation.
 
     Attributes:
@@ -116,6 +174,15 @@ def answer_entry(data: Mapping[str, Json], streamed: str = "") -> Entry:
     content = data.get("content")
     rest = {key: data[key] for key in ("tool_calls", "reasoning", "partial") if data.get(key) is not None}
     return read_entry({"role": "assistant", "content": streamed if content is None else content, **rest})
+
+
+def plain_answer(data: Mapping[str, Json], streamed: str = "") -> str | None:
+    """Return the text of an answer that has nothing else (see `answer_entry`); None for any other."""
+    content = data.get("content")
+    text = streamed if content is None else content
+    if type(text) is not str or data.get("tool_calls") is not None or data.get("reasoning") is not None:
+        return None
+    return text if data.get("partial") is None and data.get("message") is None else None
 
 
 def result_entry(data: Mapping[str, Json], call_id: str | None = None) -> Entry:

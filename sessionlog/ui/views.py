@@ -420,7 +420,7 @@ class _Layout:
             for lines in blocks:
                 if self._stopped.is_set():
                     break
-                store.add_block([[(text, str(style)) for text, style in line] for line in lines])
+                store.add_block([[(part.text, str(part.style)) for part in line] for line in lines])
         self.is_done = True
         self._pause = max(_LOOK_SECONDS, _REST_FACTOR * (time.monotonic() - started))
         return version

@@ -92,6 +92,8 @@ def _has_float(value: Json, depth: int = _DEPTH) -> bool:
 
 def error_of(event: Event) -> str:
     """Return an event's error as logged, other JSON than a text as JSON; "" for none."""
+    if event.data.get("error") is None:
+        return ""
     error = exact(event, "error")
     return text_of(error) if error else ""
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from decimal import Decimal
-
 from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import NANO
 from sessionlog.events.money import usd as dollars
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.numbers import cost_text, duration, human_count, percent
 from sessionlog.render.replay.blocks import Cost
-from sessionlog.render.replay.lines import Span, View
+from sessionlog.render.replay.lines import NOTHING, Span, View
 from sessionlog.render.times import stamp
 
 
@@ -28,7 +25,7 @@ def counted(view: View, number: int, word: str) -> str:
 def span_of_time(view: View, milliseconds: float | None) -> Span:
     """Return a duration, "" where it is unknown."""
     if milliseconds is None:
-        return Span("")
+        return NOTHING
     if not view.exact:
         return Span(duration(milliseconds), "note")
     places = 0 if milliseconds >= 100 else 1 if milliseconds >= 10 else 2 if milliseconds >= 1 else 3  # three digits
@@ -38,7 +35,7 @@ def span_of_time(view: View, milliseconds: float | None) -> Span:
 def money(view: View, cost: Cost | None) -> Span:
     """Return a cost, "" where it is unknown: `$0.031`, `~$0.02` estimated, `$0 (free)`, `$0` as logged."""
     if cost is None:
-        return Span("")
+        return NOTHING
     if cost.nano == 0 and not cost.partial:
         return Span(cost_text(0) if cost.unchecked else f"{cost_text(0)} (free)")
     amount = f"{'~' if cost.estimated else ''}${_digits(cost.nano)}" if view.exact else ""
@@ -46,18 +43,19 @@ def money(view: View, cost: Cost | None) -> Span:
     return Span(f"{amount}{' + unknown' if cost.partial else ''}", "estimated" if cost.estimated else "")
 
 
-def tokens(view: View, usage: TokenUsage | None, *, hit_rate: bool = False) -> Iterator[Span]:
-    """Yield the token classes: `812 in`, `14.1k cached`, `2.0k written`, `96 out (44 reasoning)`."""
+def tokens(view: View, usage: TokenUsage | None, *, hit_rate: bool = False) -> list[Span]:
+    """Return the token classes: `812 in`, `14.1k cached`, `2.0k written`, `96 out (44 reasoning)`."""
     if usage is None:
-        return
-    yield Span(f"{count(view, usage.input)} in")
+        return []
+    figures = [Span(f"{count(view, usage.input)} in")]
     if usage.cache_read:
         rate = f" ({percent(usage.cache_read / usage.prompt)})" if hit_rate else ""
-        yield Span(f"{count(view, usage.cache_read)} cached{rate}", "cached")
+        figures.append(Span(f"{count(view, usage.cache_read)} cached{rate}", "cached"))
     if usage.cache_write:
-        yield Span(f"{count(view, usage.cache_write)} written")
+        figures.append(Span(f"{count(view, usage.cache_write)} written"))
     reasoning = f" ({count(view, usage.reasoning)} reasoning)" if usage.reasoning else ""
-    yield Span(f"{count(view, usage.output)} out{reasoning}")
+    figures.append(Span(f"{count(view, usage.output)} out{reasoning}"))
+    return figures
 
 
 def moment(view: View, time_ns: int | None) -> Span:
@@ -71,6 +69,5 @@ def moment(view: View, time_ns: int | None) -> Span:
 
 def _digits(nano: int) -> str:
     """Format nano-dollars as dollars with all digits, at least cents."""
-    text = f"{Decimal(nano) / NANO:f}"
-    whole, _, cents = text.partition(".")
-    return f"{whole}.{cents.rstrip('0').ljust(2, '0')}"
+    whole, rest = divmod(nano, NANO)
+    return f"{whole}.{f'{rest:09}'.rstrip('0').ljust(2, '0')}"

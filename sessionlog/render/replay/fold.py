@@ -14,7 +14,7 @@ from msgspec import structs
 
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.events.payload_json import payload
+from sessionlog.events.payload_json import payload, read_fields
 from sessionlog.events.payloads import (
     PAYLOADS,
     UNREPEATED,
@@ -31,6 +31,7 @@ from sessionlog.events.payloads import (
 )
 from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import content_text
+from sessionlog.messages.json_value import valid_text
 from sessionlog.render.replay.blocks import (
     Block,
     Call,
@@ -58,6 +59,8 @@ from sessionlog.render.replay.totals import Price, SessionTotals
 from sessionlog.sources import values
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice, answer_entry
+
+_NO_PARTIAL = Partial()
 
 QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when chosen by name: other events repeat their content as a whole."""
@@ -98,9 +101,10 @@ def fold_replay(
         )
 
     fold = _Fold(session_id, all_messages, chosen or (lambda _: False), price, own=own)
+    wanted = None if chosen is None and subagents == "inline" else is_wanted  # None: all, without a call for each
     for item in events:
-        yield from filter(is_wanted, fold.problem(item) if isinstance(item, Problem) else fold.event(item))
-    yield from filter(is_wanted, fold.close())
+        yield from filter(wanted, fold.problem(item) if isinstance(item, Problem) else fold.event(item))
+    yield from filter(wanted, fold.close())
 
 
 class _Fold:
@@ -117,67 +121,83 @@ class _Fold:
         self._splices: Sequence[Splice] = ()  # of the event
         self._tools: dict[str, str] = {}  # names of calls, by id
         self._prompt = ""  # of the head, which the first request repeats
-        self._partial = Partial()
+        self._partial = _NO_PARTIAL
         self._pending: list[Call] = []  # calls of the last answer, without those that have results
         self._opened = self._started = self._ended = False
         self._is_repeated = False  # after a cut, the rest of the history is logged again
         self._answer = ""
-        self._handlers: Mapping[type, Callable[[Event, Any], Iterator[Block]]] = {
+        self._handlers: Mapping[type, Callable[[Event, Any], list[Block]]] = {
             SessionStart: self._on_start,
-            LLMRequest: self._on_request,
-            LLMResponse: self._on_response,
-            ToolCall: self._on_tool,
             SessionEnd: self._on_end,
             HistoryChange: self._on_change,
         }
+        self._frequent: Mapping[str, tuple[type[Payload], Callable[[Event, Mapping[str, Any]], list[Block]]]] = {
+            "llm.request": (LLMRequest, self._on_request),
+            "llm.response": (LLMResponse, self._on_response),
+            "tool.call": (ToolCall, self._on_tool),
+        }
 
-    def problem(self, problem: Problem) -> Iterator[Block]:
-        """Yield the note on a damaged piece; other problems lost nothing and are left to `check`."""
-        if problem.severity == "damage":
-            self._totals.counts["damaged piece"] += 1
-            yield problem_note(problem)
+    def problem(self, problem: Problem) -> list[Block]:
+        """Return the note on a damaged piece; other problems lost nothing and are left to `check`."""
+        if problem.severity != "damage":
+            return []
+        self._totals.counts["damaged piece"] += 1
+        return [problem_note(problem)]
 
-    def event(self, event: Event) -> Iterator[Block]:
-        """Yield the blocks of an event, with the name of its sub-agent if it has one."""
+    def event(self, event: Event) -> list[Block]:
+        """Return the blocks of an event, with the name of its sub-agent if it has one."""
         self._logged = event
         if event.data is None and event.type in PAYLOADS:
             event = replace(event, data=event.extra)  # some writers put the fields into the envelope
-        agent = values.text(event.data, "agent") if event.type in ("llm.response", "tool.call") else ""
         time_ns = event.time_ns
-        for block in self._event(event, time_ns):
-            by = agent if isinstance(block, ResponseBlock | ToolCallBlock) else ""
-            yield structs.replace(block, type=block.type or event.type, time_ns=time_ns, agent=by)
+        self._totals.add_time(time_ns)
+        self._splices = self._conversation.apply(event)
+        kind, data, blocks = event.type, event.data, self._event(event)
+        agent = values.text(data, "agent") if kind in ("llm.response", "tool.call") else ""
+        return [
+            structs.replace(
+                block,
+                type=block.type or kind,
+                time_ns=time_ns,
+                agent=agent if agent and isinstance(block, ResponseBlock | ToolCallBlock) else "",
+            )
+            for block in blocks
+        ]
 
-    def close(self) -> Iterator[Block]:
-        """Yield what is still open at the end of the log, and an end block if the log has no session.end."""
-        blocks = list(self._close_open())
+    def close(self) -> list[Block]:
+        """Return what is still open at the end of the log, and an end block if the log has no session.end."""
+        blocks = self._close_open()
         if self._opened and not self._ended:
             blocks.append(self._totals.end_block(None, {}, answer=self._answer))
-        for block in blocks:
-            yield structs.replace(block, time_ns=self._totals.time_ns)
+        return [structs.replace(block, time_ns=self._totals.time_ns) for block in blocks]
 
-    def _event(self, event: Event, time_ns: int | None) -> Iterator[Block]:
-        self._totals.add_time(time_ns)
+    def _event(self, event: Event) -> list[Block]:
+        frequent = self._frequent.get(event.type)
+        if frequent is not None and self._opened and isinstance(event.data, dict | Mapping):
+            cls, handle = frequent
+            return handle(event, read_fields(cls, event.data))
         value = payload(event)
-        self._splices = self._conversation.apply(event)
+        blocks: list[Block] = []
         if not self._opened and not isinstance(value, SessionStart):
-            yield self._open(event, None)
+            return [self._open(event, None), *self._event(event)]
         if event.type not in QUIET:
-            yield from self._handlers.get(type(value), self._on_other)(event, value)
-            return
+            return self._handlers.get(type(value), self._on_other)(event, value)
         if isinstance(value, LLMDelta):
+            if self._partial is _NO_PARTIAL:
+                self._partial = Partial()
             self._partial.add(value)
         if self._named(event.type):
-            yield unknown_note(self._logged)
+            blocks.append(unknown_note(self._logged))
+        return blocks
 
-    def _on_other(self, event: Event, value: Payload | None) -> Iterator[Block]:
+    def _on_other(self, event: Event, value: Payload | None) -> list[Block]:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
-            return  # the llm.response before has the same text
+            return []  # the llm.response before has the same text
         self._is_repeated |= isinstance(value, Compaction) and value.dropped is not None
-        yield block_of(event, value)
         if event.type == "llm.response":  # its payload is unreadable, but the request counts
-            self._totals.add_response(replace(event, data={}), LLMResponse(), self._partial, failed=False)
+            self._totals.add_response({}, {}, self._partial, failed=False)
             self._ended = False
+        return [block_of(event, value)]
 
     def _open(self, event: Event, start: SessionStart | None) -> SessionStartBlock:
         self._opened = True
@@ -186,108 +206,123 @@ class _Fold:
             session_id=self._session_id or event.session_id, logged_id=event.session_id, start=start
         )
 
-    def _on_start(self, event: Event, start: SessionStart) -> Iterator[Block]:
-        yield from self._close_open()
+    def _on_start(self, event: Event, start: SessionStart) -> list[Block]:
+        blocks = self._close_open()
         if self._started:
-            yield unknown_note(self._logged)  # the first one counts
-            return
+            return [*blocks, unknown_note(self._logged)]  # the first one counts
         self._started = True
-        yield self._open(event, start)
+        blocks.append(self._open(event, start))
         for role, text in (("system", start.system_prompt), ("user", start.prompt)):
             if text:
-                yield MessageBlock(role=role, text=text)
-        self._prompt = start.prompt or ""
+                blocks.append(MessageBlock(role=role, text=text))
+        self._prompt = (start.prompt or "").strip()
+        return blocks
 
-    def _on_request(self, event: Event, request: LLMRequest) -> Iterator[Block]:
-        yield from self._break_off()
+    def _on_request(self, event: Event, request: Mapping[str, Any]) -> list[Block]:
+        blocks = self._break_off()
         self._ended = self._is_repeated = False
-        self._totals.requested_model = request.model or ""
+        self._totals.requested_model = model = request.get("model") or ""
         results, messages = self._new_blocks(event)
-        yield from results
-        yield from self._unanswered()
+        blocks += results
+        blocks += self._unanswered()
         if self._all_messages or self._named(event.type):
             # The oldest logs have a count of messages instead of messages.
-            count = len(request.messages or ()) or request.messages_count or 0
-            yield RequestBlock(messages=count, tools=len(request.tools or ()), model=request.model or "")
+            count = len(request.get("messages") or ()) or request.get("messages_count") or 0
+            blocks.append(RequestBlock(messages=count, tools=len(request.get("tools") or ()), model=model))
         for splice in self._splices:
             if splice.left_out:
-                yield RewriteBlock(left_out=splice.left_out, kept=splice.kept)
+                blocks.append(RewriteBlock(left_out=splice.left_out, kept=splice.kept))
         if self._all_messages:
-            all_of_it = [(message, one) for one in map(Added, request.messages or ()) for message in one.entry.messages]
+            elements = map(Added, request.get("messages") or ())
+            all_of_it = [(message, one) for one in elements for message in one.entry.messages]
             tools = {call.id: call.name for message, _ in all_of_it for call in message.tool_calls}
-            elements = exact_elements(event)
-            messages = [message_block(message, one, tools, elements) for message, one in all_of_it]
-        yield from messages
+            exact_of = exact_elements(event)
+            messages = [message_block(message, one, tools, exact_of) for message, one in all_of_it]
+        return [*blocks, *messages]
 
     def _new_blocks(self, event: Event) -> tuple[list[ToolCallBlock], list[MessageBlock]]:
         """Return the new results of open tool calls, and the other new messages."""
         results: list[ToolCallBlock] = []
         messages: list[MessageBlock] = []
         elements = exact_elements(event)
-        splices = (splice for splice in self._splices if splice.cause not in ("answer", "partial", "result"))
-        for one in chain.from_iterable(splice.added for splice in splices):
+        splices = [splice for splice in self._splices if splice.cause not in ("answer", "partial", "result")]
+        for one in chain.from_iterable([splice.added for splice in splices]):
+            if one.role:
+                text = valid_text(one.text)
+                if one.is_new and not self._is_shown_prompt(one.role, text):
+                    messages.append(MessageBlock(role=one.role, text=text))
+                continue
             for message in one.new:
-                self._tools.update((call.id, call.name) for call in message.tool_calls)
+                for asked in message.tool_calls:
+                    self._tools[asked.id] = asked.name
                 text = content_text(message)[0]
-                call = next((one for one in self._pending if one.id and one.id == message.tool_call_id), None)
-                if message.role == "tool" and call is not None:
+                call = self._pending_call(message.tool_call_id) if message.role == "tool" else None
+                if call is not None:
                     self._pending.remove(call)
                     self._totals.counts["tool"] += 1
                     results.append(ToolCallBlock(call=call, output=text, pictures=pictures_of(message)))
-                elif message.role == "user" and text.strip() == self._prompt.strip():
-                    self._prompt = ""  # shown with the head
-                else:
+                elif not self._is_shown_prompt(message.role, text):
                     messages.append(message_block(message, one, self._tools, elements))
         return results, messages
 
-    def _on_change(self, event: Event, change: HistoryChange) -> Iterator[Block]:
-        """Yield a line for a history that changes between requests, with the messages that no request will repeat."""
+    def _is_shown_prompt(self, role: str, text: str) -> bool:
+        """Whether a message is the prompt that was shown with the head; it is repeated only once."""
+        if role != "user" or text.strip() != self._prompt:
+            return False
+        self._prompt = ""
+        return True
+
+    def _pending_call(self, call_id: str | None) -> Call | None:
+        """Return the open call with an id; None for no id."""
+        return next((call for call in self._pending if call.id and call.id == call_id), None)
+
+    def _on_change(self, event: Event, change: HistoryChange) -> list[Block]:
+        """Return a line for a history that changes between requests, with the messages that no request will repeat."""
         _, messages = self._new_blocks(event)
         if event.type in {"history.clear", "history.pop"}:
             self._is_repeated = True
         elif change.reason not in UNREPEATED:
-            if not messages or any(block.role != "user" for block in messages):
-                yield change_note(event, change)
-            yield from messages
-            return
+            is_noted = not messages or any(block.role != "user" for block in messages)
+            return [*([change_note(event, change)] if is_noted else []), *messages]
         elif self._is_repeated or change.reason == "long":
-            yield from messages
-            return
-        yield change_note(event, change)
-        if change.reason == "fork":
-            yield from messages
+            return [*messages]
+        return [change_note(event, change), *(messages if change.reason == "fork" else [])]
 
-    def _on_response(self, event: Event, response: LLMResponse) -> Iterator[Block]:
-        yield from self._unanswered()
+    def _on_response(self, event: Event, response: Mapping[str, Any]) -> list[Block]:
+        blocks = self._unanswered()
         error = error_of(event)
-        served = self._totals.add_response(event, response, self._partial, failed=bool(error))
-        text, streamed = response.content or "", self._partial.text
-        self._partial = Partial()
+        served = self._totals.add_response(event.data, response, self._partial, failed=bool(error))
+        text, streamed = response.get("content") or "", self._partial.text
+        self._partial = _NO_PARTIAL
         self._ended = False
         request = 0 if "agent" in event.data else self._conversation.requests
         if error:
-            yield ResponseBlock(served=served, request=request, error=error, text=text or streamed)
-            return
-        calls = read_calls(exact(event, "tool_calls"))
+            return [*blocks, ResponseBlock(served=served, request=request, error=error, text=text or streamed)]
+        given = response.get("tool_calls")
+        calls = read_calls(exact(event, "tool_calls")) if given else []
         self._answer = text.strip()
         self._pending += calls
         self._tools = {call.id: call.name for call in calls}
-        count = response.tool_calls if type(response.tool_calls) is int else len(calls)
-        yield ResponseBlock(served=served, request=request, text=text, calls=count, thought=_thought(event.data))
+        count = given if type(given) is int else len(calls)
+        thought = _thought(event.data)
+        blocks.append(ResponseBlock(served=served, request=request, text=text, calls=count, thought=thought))
+        return blocks
 
-    def _on_tool(self, event: Event, tool: ToolCall) -> Iterator[Block]:
-        call = Call(
-            id=tool.id or "", name=tool.tool or "", arguments=exact(event, "input"), given="input" in event.data
-        )
-        self._close(call)
+    def _on_tool(self, event: Event, tool: Mapping[str, Any]) -> list[Block]:
+        name, arguments = tool.get("tool") or "", exact(event, "input")
+        call = Call(id=tool.get("id") or "", name=name, arguments=arguments, given="input" in event.data)
+        if self._pending:
+            self._close(call)
         self._ended = False
         error = error_of(event)
         self._totals.counts["tool"] += 1
-        self._totals.counts["failed tool"] += bool(error)
-        pictures = pictures_in_result(tool.output)
-        yield ToolCallBlock(
-            call=call, output=text_of(tool.output), error=error, duration_ms=tool.duration_ms, pictures=pictures
-        )
+        if error:
+            self._totals.counts["failed tool"] += 1
+        output, milliseconds = tool.get("output"), tool.get("duration_ms")
+        pictures = pictures_in_result(output)
+        return [
+            ToolCallBlock(call=call, output=text_of(output), error=error, duration_ms=milliseconds, pictures=pictures)
+        ]
 
     def _close(self, ran: Call) -> None:
         """Remove the open call that matches an executed one: by id, else by name and arguments, else by name."""
@@ -300,30 +335,32 @@ class _Fold:
         if found is not None:
             self._pending.remove(found)
 
-    def _on_end(self, event: Event, end: SessionEnd) -> Iterator[Block]:
-        yield from self._close_open()
+    def _on_end(self, event: Event, end: SessionEnd) -> list[Block]:
+        blocks = self._close_open()
         self._ended = True
-        yield self._totals.end_block(end, event.data, answer=self._answer)
+        return [*blocks, self._totals.end_block(end, event.data, answer=self._answer)]
 
-    def _close_open(self) -> Iterator[Block]:
-        """Yield open calls without a result, and a stream without a response."""
-        yield from self._unanswered()
-        yield from self._break_off()
+    def _close_open(self) -> list[Block]:
+        """Return open calls without a result, and a stream without a response."""
+        return self._unanswered() + self._break_off()
 
-    def _unanswered(self) -> Iterator[Block]:
+    def _unanswered(self) -> list[Block]:
+        if not self._pending:
+            return []
         calls, self._pending = self._pending, []
-        for call in calls:
-            yield ToolCallBlock(call=call, answered=False)
+        return [ToolCallBlock(call=call, answered=False) for call in calls]
 
-    def _break_off(self) -> Iterator[Block]:
-        """Yield a stream that no response completed."""
-        partial, self._partial = self._partial, Partial()
+    def _break_off(self) -> list[Block]:
+        """Return a stream that no response completed."""
+        if self._partial is _NO_PARTIAL:
+            return []
+        partial, self._partial = self._partial, _NO_PARTIAL
         provider, usage = self._totals.other_provider(partial.provider), self._totals.usage(partial.usage)
-        yield from partial.blocks(Served(model=partial.model, provider=provider, usage=usage))
+        return list(partial.blocks(Served(model=partial.model, provider=provider, usage=usage)))
 
 
 def _thought(data: Mapping[str, Any]) -> str:
     """Return the model's reasoning, where the log has its text."""
-    if not ("reasoning" in data or isinstance(data.get("message"), Mapping)):
+    if not ("reasoning" in data or ("message" in data and isinstance(data["message"], Mapping))):
         return ""
     return "\n".join(piece.text for piece in answer_entry(data).pieces if piece.kind == "thinking")

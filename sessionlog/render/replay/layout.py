@@ -8,6 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from sessionlog.analytics.zones import local_time
+from sessionlog.events.times import SECOND
+from sessionlog.render.cells import cell_len
 from sessionlog.render.replay.blocks import (
     Block,
     MessageBlock,
@@ -29,7 +31,6 @@ from sessionlog.render.replay.lines import (
     Span,
     View,
     body,
-    cells,
     clipped,
     head,
     labelled,
@@ -48,7 +49,8 @@ _NOTE = Limit(chars=400)
 _ORDINARY = frozenset(
     {"", "stop", "tool_calls", "tool_use", "end_turn", "stop_sequence", "completed", "function_call", "STOP"}
 )
-_SPEAKERS = {"user": ("you ▸", "you"), "plan": ("plan ▸", "title"), "assistant": ("assistant ▸", "model")}
+_SPEAKERS = {"user": Span("you ▸", "you"), "plan": Span("plan ▸", "title"), "assistant": Span("assistant ▸", "model")}
+_ANSWER, _NO_TEXT = Span("◂ ", "model"), Span("  (no text)", "note")
 
 
 def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
@@ -59,110 +61,122 @@ def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
         attached = isinstance(last, _ATTACHED.get(type(block), ())) and last.agent == block.agent
         gap: list[Line] = [] if last is None or attached else [()]
         if isinstance(block, SessionStartBlock | SessionEndBlock):
-            lines = block_lines(view, block)
+            lines = list(block_lines(view, block))
         elif margin is None:
             lines = _of_agent(view, block, last)
         else:
             lines = margin.beside(block, _of_agent(margin.view, block, last))
-        yield [*gap, *lines]
+        yield gap + lines if gap else lines
         last = block
 
 
-def _of_agent(view: View, block: Block, last: Block | None) -> Iterator[Line]:
-    """Yield the lines of a block; those of a sub-agent behind a bar, with its name where it begins."""
+def _of_agent(view: View, block: Block, last: Block | None) -> list[Line]:
+    """Return the lines of a block; those of a sub-agent behind a bar, with its name where it begins."""
     if not block.agent:
-        yield from block_lines(view, block)
-        return
+        return list(block_lines(view, block))
     bar = Span("  ┆ ", "tool")
-    if last is None or last.agent != block.agent:
-        yield (bar, words(f"sub-agent {block.agent}", "tool"))
     narrow = view if view.width is None else replace(view, width=max(20, view.width - 4))
-    for line in block_lines(narrow, block):
-        yield (bar, *line)
+    lines: list[Line] = [(bar, *line) for line in block_lines(narrow, block)]
+    if last is None or last.agent != block.agent:
+        lines.insert(0, (bar, words(f"sub-agent {block.agent}", "tool")))
+    return lines
 
 
-def block_lines(view: View, block: Block) -> Iterator[Line]:
-    """Yield the lines of a block."""
-    if isinstance(block, PayloadBlock):
-        yield from _PAYLOADS[block.type](view, block.payload)
-    else:
-        yield from _BLOCKS[type(block)](view, block)
+def block_lines(view: View, block: Block) -> Iterable[Line]:
+    """Return the lines of a block."""
+    return _BLOCKS[type(block)](view, block)
 
 
-def _request(view: View, block: RequestBlock) -> Iterator[Line]:
+def _request(view: View, block: RequestBlock) -> list[Line]:
     facts = [Span(counted(view, block.messages, "message")), Span(counted(view, block.tools, "tool"))]
-    yield from head(view, (Span("▹ request", "note"), Span("  "), words(block.model, "note")), facts)
+    return head(view, (Span("▹ request", "note"), Span("  "), words(block.model, "note")), facts)
 
 
-def _message(view: View, block: MessageBlock) -> Iterator[Line]:
+def _message(view: View, block: MessageBlock) -> list[Line]:
     if block.role == "tool":
-        yield clipped((Span("tool ▸ ", "tool"), words(block.tool, "tool")), view.width)
-        yield from body(view, block.text, view.limits.output, indent=2, gutter="│ ", prose=False)
-        return
-    label, style = _SPEAKERS.get(block.role, (f"{words(block.role).text} ▸", "note"))
-    if style == "note":
+        label = clipped((Span("tool ▸ ", "tool"), words(block.tool, "tool")), view.width)
+        return [label, *body(view, block.text, view.limits.output, indent=2, gutter="│ ", prose=False)]
+    speaker = _SPEAKERS.get(block.role)
+    if speaker is None:
         limit = view.limits.system if block.role in {"system", "developer"} else view.limits.prose
-        yield from labelled_text(view, (Span(label, style),), block.text, limit, style)
+        lines = labelled_text(view, (Span(f"{words(block.role).text} ▸", "note"),), block.text, limit, "note")
     else:
-        yield from labelled((Span(label, style),), prose(view, block.text, indent=cells((Span(label),)) + 1))
+        lines = labelled((speaker,), prose(view, block.text, indent=cell_len(speaker.text) + 1))
     for call in block.calls:
-        yield from tool_call(view, call, ())
+        lines += tool_call(view, call, ())
+    return lines
 
 
-def _rewrite(view: View, block: RewriteBlock) -> Iterator[Line]:
+def _rewrite(view: View, block: RewriteBlock) -> list[Line]:
     left_out = counted(view, block.left_out, "earlier message")
     verb = "is" if block.left_out == 1 else "are"
     text = f"{left_out} {verb} not in this request" if block.kept else "a new conversation begins"
-    yield (Span("↺ history  ", "note"), Span(text, "note"))
+    return [(Span("↺ history  ", "note"), Span(text, "note"))]
 
 
-def _response(view: View, block: ResponseBlock) -> Iterator[Line]:
+def _response(view: View, block: ResponseBlock) -> list[Line]:
     served = block.served
-    left: Line = (Span("◂ ", "model"), words(served.model or "answer", "model"))
+    left: Line = (_ANSWER, words(served.model or "answer", "model"))
     if block.error:
         name = words(served.model, "failed")
         left = (Span("✘ request failed", "failed"), Span("  " if name.text else ""), name)
-    via = (Span("  via ", "note"), words(served.provider, "note")) if served.provider else ()
-    yield from head(view, (*left, *via), list(response_figures(view, block)))
+    if served.provider:
+        left += (Span("  via ", "note"), words(served.provider, "note"))
+    lines = head(view, left, response_figures(view, block))
     if block.error:
-        yield from body(view, block.error, view.limits.prose, indent=2, style="failed")
+        lines += body(view, block.error, view.limits.prose, indent=2, style="failed")
         if block.text.strip():
-            yield (Span("  ◌ what had arrived:", "unfinished"),)
-            yield from body(view, block.text, view.limits.prose, indent=2, gutter="│ ")
-        return
+            lines.append((Span("  ◌ what had arrived:", "unfinished"),))
+            lines += body(view, block.text, view.limits.prose, indent=2, gutter="│ ")
+        return lines
     if block.thought.strip():
-        yield from labelled_text(view, (Span("  thinking ▸", "note"),), block.thought, view.limits.thought, "note")
-    yield from prose(view, block.text, indent=2)
+        lines += labelled_text(view, (Span("  thinking ▸", "note"),), block.thought, view.limits.thought, "note")
+    lines += prose(view, block.text, indent=2)
     if block.unfinished:
-        yield (Span("  ◌ broke off here: no response was recorded", "unfinished"),)
-    elif not block.text.strip() and not block.calls:
-        yield (Span("  (no text)", "note"),)
+        lines.append((Span("  ◌ broke off here: no response was recorded", "unfinished"),))
+    elif not block.calls and not block.text.strip():
+        lines.append((_NO_TEXT,))
+    return lines
 
 
-def response_figures(view: View, block: ResponseBlock) -> Iterator[Span]:
-    """Yield the figures of a response: attempt, how it stopped, time, tokens, cost."""
+def response_figures(view: View, block: ResponseBlock) -> list[Span]:
+    """Return the figures of a response: attempt, how it stopped, time, tokens, cost."""
     served = block.served
+    figures: list[Span] = []
     if served.attempt > 1:
-        yield Span(f"attempt {served.attempt}", "unfinished")
+        figures.append(Span(f"attempt {served.attempt}", "unfinished"))
     if served.finish_reason not in _ORDINARY:
-        yield words(f"stopped: {served.finish_reason}", "unfinished")
-    yield span_of_time(view, served.latency_ms)
-    yield from tokens(view, served.usage)
+        figures.append(words(f"stopped: {served.finish_reason}", "unfinished"))
+    figures.append(span_of_time(view, served.latency_ms))
+    figures += tokens(view, served.usage)
     if block.calls and view.exact and not block.error:
-        yield Span(counted(view, block.calls, "tool call"))
-    yield money(view, served.cost)
+        figures.append(Span(counted(view, block.calls, "tool call")))
+    figures.append(money(view, served.cost))
+    return figures
 
 
-def _note(view: View, block: NoteBlock) -> Iterator[Line]:
+def _note(view: View, block: NoteBlock) -> list[Line]:
     style = "failed" if block.severity == "damage" else "note"
     mark = "!" if block.severity == "damage" else "·"
     text = block.text or ("" if block.data is None else json_text(view, block.data))
-    for index, line in enumerate(body(view, f"{words(block.kind).text}  {text}", _NOTE, indent=4, style=style)):
-        yield line if index else (Span(f"{mark} ", style), *line[1:])
-    yield from body(view, block.more, view.limits.output, indent=4, gutter="│ ")
+    lines = body(view, f"{words(block.kind).text}  {text}", _NOTE, indent=4, style=style)
+    if lines:
+        lines[0] = (Span(f"{mark} ", style), *lines[0][1:])
+    return lines + body(view, block.more, view.limits.output, indent=4, gutter="│ ")
 
 
-_BLOCKS: Mapping[type[Block], Callable[[View, Any], Iterator[Line]]] = {
+def _payload(view: View, block: PayloadBlock) -> Iterable[Line]:
+    return _PAYLOADS[block.type](view, block.payload)
+
+
+_PAYLOADS: Mapping[str, Callable[[View, Any], Iterable[Line]]] = {
+    "routing_decision": routed,
+    "override": pinned,
+    "rejected_override": pinned,
+    "compaction.start": compacting,
+    "compaction.end": compacted,
+}
+_BLOCKS: Mapping[type[Block], Callable[[View, Any], Iterable[Line]]] = {
     SessionStartBlock: session_head,
     RequestBlock: _request,
     MessageBlock: _message,
@@ -171,17 +185,12 @@ _BLOCKS: Mapping[type[Block], Callable[[View, Any], Iterator[Line]]] = {
     ToolCallBlock: tool_result,
     SessionEndBlock: session_end,
     NoteBlock: _note,
-}
-_PAYLOADS: Mapping[str, Callable[[View, Any], Iterator[Line]]] = {
-    "routing_decision": routed,
-    "override": pinned,
-    "rejected_override": pinned,
-    "compaction.start": compacting,
-    "compaction.end": compacted,
+    PayloadBlock: _payload,
 }
 
 
 _WIDTH = 8
+_NO_LABEL = Span(" " * _WIDTH, "note")
 _LEAST = 60  # columns; narrower terminals get no margin
 
 
@@ -194,18 +203,22 @@ class Margin:
 
     def __init__(self, view: View) -> None:
         self._day = self._minute = ""
+        self._begin_ns = self._end_ns = 0  # of the minute shown last
         self.view = replace(view, width=(view.width or 0) - _WIDTH)
 
-    def beside(self, block: Block, lines: Iterable[Line]) -> Iterator[Line]:
-        """Yield the lines of a block behind their labels: its number on the first line, its time on the next."""
+    def beside(self, block: Block, lines: Iterable[Line]) -> list[Line]:
+        """Return the lines of a block behind their labels: its number on the first line, its time on the next."""
         number = block.request if isinstance(block, ResponseBlock) else 0
+        labelled: list[Line] = []
         for line in lines:
             label, number = f"#{number}" if number else self._time(block.time_ns), 0
-            yield (Span(f"{label[: _WIDTH - 2]:>{_WIDTH - 2}}  ", "note"), *line) if line else line
+            margin = Span(f"{label[: _WIDTH - 2]:>{_WIDTH - 2}}  ", "note") if label else _NO_LABEL
+            labelled.append((margin, *line) if line else line)
+        return labelled
 
     def _time(self, time_ns: int | None) -> str:
         """Return the day or the minute if it differs from the last one shown, else ""."""
-        if time_ns is None:
+        if time_ns is None or self._begin_ns <= time_ns < self._end_ns:
             return ""
         time = local_time(time_ns, self.view.zone)
         day, minute = f"{time:%d %b}".lstrip("0"), f"{time:%H:%M}"
@@ -213,6 +226,8 @@ class Margin:
             is_first, self._day, self._minute = not self._day, day, ""
             if not is_first:
                 return day
+        self._begin_ns = time_ns - time_ns % SECOND - time.second * SECOND
+        self._end_ns = self._begin_ns + 60 * SECOND
         if minute == self._minute:
             return ""
         self._minute = minute

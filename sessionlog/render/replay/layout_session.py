@@ -86,7 +86,7 @@ def session_sums(view: View, block: SessionEndBlock) -> Iterator[Span]:
         yield words(end.status or "ended", style)
         if end.process_outcome and end.process_outcome != end.status:
             yield words(end.process_outcome, "unfinished")
-    yield span_of_time(view, block.duration_ms)._replace(style="")
+    yield Span(span_of_time(view, block.duration_ms).text)
     for noun in ("request", "tool"):
         if totals[noun]:
             failed = totals[f"failed {noun}"]
@@ -95,7 +95,7 @@ def session_sums(view: View, block: SessionEndBlock) -> Iterator[Span]:
         yield from tokens(view, block.usage, hit_rate=True)
     if block.cost is not None:
         cost, less = money(view, block.cost), money(view, block.end_cost).text
-        yield cost._replace(text=f"{cost.text} (the end has {less})") if less else cost
+        yield Span(f"{cost.text} (the end has {less})", cost.style) if less else cost
     elif totals["request"] or (end and end.tokens is not None):
         yield Span("cost unknown", "note")
     if end and end.cost_cap_usd is not None:

@@ -18,39 +18,41 @@ Json = Any
 _MAIN = ("command", "cmd", "path", "file_path", "file", "filename", "pattern", "query", "url", "prompt", "dir", "name")
 """Names of the main argument, by preference."""
 
+_SIGN, _GAP = Span("  ⚙ ", "tool"), Span("  ")
 _STYLES = {"+": "cached", "-": "failed", " ": "note", "@": "note"}
 _INLINE = 60  # a longer text argument gets lines of its own
 
 
-def tool_result(view: View, block: ToolCallBlock) -> Iterator[Line]:
-    """Yield a call with its result."""
-    yield from tool_call(view, block.call, list(outcome(view, block)))
-    yield from body(view, block.output, view.limits.output, indent=4, gutter="│ ", prose=False)
+def tool_result(view: View, block: ToolCallBlock) -> list[Line]:
+    """Return a call with its result."""
+    lines = tool_call(view, block.call, outcome(view, block))
+    lines += body(view, block.output, view.limits.output, indent=4, gutter="│ ", prose=False)
     if block.error and not _is_short(block.error):
-        yield from failure(view, block.error, view.limits.output, indent=4)
+        lines += failure(view, block.error, view.limits.output, indent=4)
+    return lines
 
 
-def tool_call(view: View, call: Call, figures: Sequence[Span]) -> Iterator[Line]:
-    """Yield a call: its name and figures, its main argument if it fits beside them, and the other arguments below."""
-    name = (Span("  ⚙ ", "tool"), words(call.name or "(unnamed tool)", "tool"))
+def tool_call(view: View, call: Call, figures: Sequence[Span]) -> list[Line]:
+    """Return a call: its name and figures, its main argument if it fits beside them, and the other arguments below."""
+    name = (_SIGN, words(call.name or "(unnamed tool)", "tool"))
     if view.exact:
-        yield from head(view, name, figures)
         text = compact_json(call.arguments) if call.given else ""
-        yield from body(view, text, view.limits.arguments, indent=4, style="note", prose=False)
-        return
+        below = body(view, text, view.limits.arguments, indent=4, style="note", prose=False)
+        return head(view, name, figures) + below
     changed, shown = changes_of(call.arguments)
     room = min(view.width or 80, PAGE) - cells(name) - sum(cells((part,)) + 3 for part in figures) - 4
     main, short, long = by_size(call, shown, room)
     listed = json_text(view, short)
     beside = len(main) + len(listed) + 2 <= room
-    left = joined((words(main), words(listed if beside else "", "note")), by="  ")
-    yield from head(view, (*name, *((Span("  "), *left) if left else ())), figures)
-    yield from body(view, "" if beside else listed, view.limits.arguments, indent=4, style="note", prose=False)
+    left = joined((words(main), words(listed if beside else "", "note")), by=Span("  ", "note"))
+    lines = head(view, (*name, _GAP, *left) if left else name, figures)
+    lines += body(view, "" if beside else listed, view.limits.arguments, indent=4, style="note", prose=False)
     for key, text in long.items():
         if len(short) + len(long) > 1:
-            yield clipped((Span("    "), words(f"{key}:", "note")), view.width)
-        yield from body(view, text, view.limits.arguments, indent=4, gutter="› ", prose=False)
-    yield from _changed(view, changed)
+            lines.append(clipped((Span("    "), words(f"{key}:", "note")), view.width))
+        lines += body(view, text, view.limits.arguments, indent=4, gutter="› ", prose=False)
+    lines += _changed(view, changed)
+    return lines
 
 
 def _changed(view: View, lines: Sequence[ChangedLine]) -> Iterator[Line]:
@@ -76,18 +78,19 @@ def _bare(value: Json) -> str:
     return str(value) if plain else compact_json(value)
 
 
-def outcome(view: View, block: ToolCallBlock) -> Iterator[Span]:
-    """Yield how a call ended: its error, its time, the lines of its result."""
+def outcome(view: View, block: ToolCallBlock) -> list[Span]:
+    """Return how a call ended: its error, its time, the lines of its result."""
     if not block.answered:
-        yield Span("◌ no result", "unfinished")
-        return
+        return [Span("◌ no result", "unfinished")]
+    figures: list[Span] = []
     if block.error:
-        yield words(f"✘ {block.error}" if _is_short(block.error) else "✘ failed", "failed")
+        figures.append(words(f"✘ {block.error}" if _is_short(block.error) else "✘ failed", "failed"))
     if block.duration_ms or view.exact:
-        yield span_of_time(view, block.duration_ms)
+        figures.append(span_of_time(view, block.duration_ms))
     lines = block.output.rstrip("\r\n").count("\n") + 1
     if lines > 1:
-        yield Span(f"{count(view, lines)} lines", "note")
+        figures.append(Span(f"{count(view, lines)} lines", "note"))
+    return figures
 
 
 def _is_short(error: str) -> bool:

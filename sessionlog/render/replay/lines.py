@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -88,7 +88,7 @@ class View(Struct, frozen=True, kw_only=True):
     markdown: bool = False
 
 
-class Span(NamedTuple):
+class Span(Struct, frozen=True, gc=False):
     """A piece of a line: escaped text and its style, a name of the theme or a style of rich ("" is plain)."""
 
     text: str
@@ -96,6 +96,10 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
+
+NOTHING = Span("")
+_BLANK, _GAP = Span(" "), Span("  ")
+_DOT = Span(" · ", "note")
 
 
 def words(text: str, style: str = "", *, limit: int = WORDS) -> Span:
@@ -105,32 +109,33 @@ def words(text: str, style: str = "", *, limit: int = WORDS) -> Span:
 
 def cells(line: Iterable[Span]) -> int:
     """Return the columns that a line takes on a terminal."""
-    return sum(cell_len(part.text) for part in line)
+    return sum([cell_len(part.text) for part in line])
 
 
-def joined(parts: Iterable[Span], by: str = " · ") -> Line:
+def joined(parts: Iterable[Span], by: Span = _DOT) -> Line:
     """Join the parts that are not empty."""
     line: list[Span] = []
     for part in parts:
         if part.text:
-            line += [Span(by, "note"), part] if line else [part]
+            if line:
+                line.append(by)
+            line.append(part)
     return tuple(line)
 
 
-def head(view: View, left: Line, right: Sequence[Span]) -> Iterator[Line]:
-    """Yield a line with its figures at the right edge, or on lines below if they do not fit."""
+def head(view: View, left: Line, right: Sequence[Span]) -> list[Line]:
+    """Return a line with its figures at the right edge, or on lines below if they do not fit."""
     figures = joined(right)
-    if view.width is None or not figures:
-        yield clipped((*left, *([Span("  ")] if figures else []), *figures), view.width)
-        return
+    if view.width is None:
+        return [(*left, _GAP, *figures) if figures else left]
+    if not figures:
+        return [clipped(left, view.width)]
     width = min(view.width, PAGE)
     room = width - cells(left) - cells(figures)
     if room >= 2:
-        yield (*left, Span(" " * room), *figures)
-        return
-    yield clipped(left, width)
-    for line in packed(right, width - 4):
-        yield (Span(" " * max(4, width - cells(line))), *line)
+        return [(*left, Span(" " * room), *figures)]
+    below = packed(right, width - 4)
+    return [clipped(left, width), *((Span(" " * max(4, width - cells(line))), *line) for line in below)]
 
 
 def packed(parts: Sequence[Span], width: int | None) -> Iterator[Line]:
@@ -183,41 +188,44 @@ def row(view: View, label: str, parts: Sequence[Span]) -> Iterator[Line]:
         yield (Span(f"{'' if index else label:<{indent}}", "note"), *line)
 
 
-def labelled_text(view: View, label: Line, text: str, limit: Limit, style: str = "") -> Iterator[Line]:
-    """Yield a label and a logged text beside it; further lines of the text are aligned with its first."""
+def labelled_text(view: View, label: Line, text: str, limit: Limit, style: str = "") -> list[Line]:
+    """Return a label and a logged text beside it; further lines of the text are aligned with its first."""
     indent = cells(label) + 1
     if indent > _LABEL:
-        yield clipped(label, view.width)
-        yield from body(view, text, limit, indent=2, style=style)
-    else:
-        yield from labelled(label, body(view, text, limit, indent=indent, style=style))
+        return [clipped(label, view.width), *body(view, text, limit, indent=2, style=style)]
+    return labelled(label, body(view, text, limit, indent=indent, style=style))
 
 
-def labelled(label: Line, lines: Iterator[Line]) -> Iterator[Line]:
+def labelled(label: Line, lines: list[Line]) -> list[Line]:
     """Replace the indentation of the first line by a label."""
-    first = next(lines, None)
-    yield label if first is None else (*label, Span(" "), *first[1:])
-    yield from lines
+    if not lines:
+        return [label]
+    lines[0] = (*label, _BLANK, *lines[0][1:])
+    return lines
 
 
-def failure(view: View, text: str, limit: Limit, *, indent: int) -> Iterator[Line]:
-    """Yield an error's text, with a mark on its first line."""
-    if text.strip():
-        yield from labelled_text(view, (Span(f"{' ' * indent}✘", "failed"),), text, limit, "failed")
+def failure(view: View, text: str, limit: Limit, *, indent: int) -> list[Line]:
+    """Return an error's text, with a mark on its first line."""
+    return labelled_text(view, (Span(f"{' ' * indent}✘", "failed"),), text, limit, "failed") if text.strip() else []
 
 
 def body(
     view: View, text: str, limit: Limit, *, indent: int, style: str = "", gutter: str = "", prose: bool = True
-) -> Iterator[Line]:
-    """Yield a logged text: escaped, indented, wrapped, cut to `limit`, with the size of what was cut."""
+) -> list[Line]:
+    """Return a logged text: escaped, indented, wrapped, cut to `limit`, with the size of what was cut."""
+    if not text:
+        return []
     shown, left_out = shorten(strip_line_ends(text.lstrip("\r\n")), limit)
     prefix = Span(f"{' ' * indent}{gutter}", "note" if gutter else "")
-    for raw in shown.rstrip().split("\n") if shown.strip() else ():
-        safe = terminal(raw, tab=True)
-        for piece in (safe,) if view.width is None else wrap(safe, _room(view.width, raw, prose) - cells((prefix,))):
-            yield (prefix, Span(piece, style))
+    shown = shown.rstrip()
+    pieces: Iterable[str] = terminal(shown, newline=True, tab=True).split("\n") if shown else ()
+    if view.width is not None:
+        taken = indent + cell_len(gutter)
+        pieces = [piece for line in pieces for piece in wrap(line, _room(view.width, line, prose) - taken)]
+    lines: list[Line] = [(prefix, Span(piece, style)) for piece in pieces]
     if left_out:
-        yield cut_line(prefix, left_out)
+        lines.append(cut_line(prefix, left_out))
+    return lines
 
 
 def cut_line(prefix: Span, left_out: str) -> Line:
@@ -234,10 +242,8 @@ def _room(width: int, line: str, prose: bool) -> int:
 def shorten(text: str, limit: Limit) -> tuple[str, str]:
     """Return the beginning of a text, and the size of what was cut in words ("" for nothing)."""
     shown = text
-    if limit.lines is not None:
-        parts = text.split("\n", limit.lines + 1)
-        if len(parts) > limit.lines + 1:  # one line more than allowed is no reason to cut
-            shown = "\n".join(parts[: limit.lines])
+    if limit.lines is not None and text.count("\n") > limit.lines:  # one line more than allowed is no reason to cut
+        shown = "\n".join(text.split("\n", limit.lines)[:-1])
     if limit.chars is not None and len(shown) > limit.chars + limit.chars // 8:  # a cut that saves little annoys
         shown, _ = cut(shown, limit.chars)
     left = len(text) - len(shown)

@@ -32,20 +32,20 @@ _STYLES = {
 }  # fmt: skip
 
 
-def prose(view: View, text: str, *, indent: int) -> Iterator[Line]:
-    """Yield prose: as Markdown if the view has it, else as it is."""
-    shown, left_out = shorten(strip_line_ends(text.lstrip("\r\n")), view.limits.prose)
-    lines = markdown_lines(shown, min(view.width or 80, PROSE_WIDTH) - indent) if view.markdown else None
-    if lines is None:
-        yield from body(view, text, view.limits.prose, indent=indent)
-        return
-    for line in lines:
-        yield (Span(" " * indent), *line)
+def prose(view: View, text: str, *, indent: int) -> list[Line]:
+    """Return prose: as Markdown if the view has it, else as it is."""
+    shown, left_out = shorten(strip_line_ends(text.lstrip("\r\n")), view.limits.prose) if view.markdown else ("", "")
+    found = markdown_lines(shown, min(view.width or 80, PROSE_WIDTH) - indent) if shown else None
+    if found is None:
+        return body(view, text, view.limits.prose, indent=indent)
+    margin = Span(" " * indent)
+    lines: list[Line] = [(margin, *line) for line in found]
     if left_out:
-        yield cut_line(Span(" " * indent), left_out)
+        lines.append(cut_line(margin, left_out))
+    return lines
 
 
-def markdown_lines(text: str, width: int) -> Iterator[Line] | None:
+def markdown_lines(text: str, width: int) -> list[Line] | None:
     """Return the lines of a Markdown text, none wider than `width`; None if it is no Markdown or too long."""
     if len(text) > _LONGEST or not _SIGNS.search(text):
         return None
@@ -54,7 +54,7 @@ def markdown_lines(text: str, width: int) -> Iterator[Line] | None:
     except Exception:  # noqa: BLE001 - whatever fails in the library, the plain text can be shown
         return None
     shown = "".join(part.text for line in lines for part in line)
-    return iter(lines) if lines and _letters(shown) == _letters(terminal(text, newline=True, tab=True)) else None
+    return lines if lines and _letters(shown) == _letters(terminal(text, newline=True, tab=True)) else None
 
 
 def _letters(text: str) -> Counter[str]:
@@ -76,7 +76,7 @@ def _rendered(text: str, width: int) -> Iterator[Line]:
         while line and not line[-1].text.rstrip():
             line.pop()
         if line:
-            line[-1] = line[-1]._replace(text=line[-1].text.rstrip())
+            line[-1] = Span(line[-1].text.rstrip(), line[-1].style)
         if line:
             yield from gap or ()
             yield tuple(line)

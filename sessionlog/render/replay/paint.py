@@ -35,8 +35,8 @@ class Paint:
     def __call__(self, line: Line) -> str:
         """Return the line as text, without its line end and trailing blanks."""
         if self._system is None:
-            return self._encodable("".join(part.text for part in line).rstrip(" "))
-        painted = (_style(part.style).render(part.text, color_system=self._system) for part in line)
+            return self._encodable("".join([part.text for part in line]).rstrip(" "))
+        painted = [_template(part.style, self._system) % part.text for part in line if part.text]
         return self._encodable("".join(painted).rstrip(" "))
 
     def _encodable(self, text: str) -> str:
@@ -55,9 +55,9 @@ def _system(name: str | None) -> Any:
 
 
 @cache
-def _style(name: str | Style) -> Style:
-    if not isinstance(name, str):
-        return name
+def _template(style: str | Style, system: Any) -> str:
+    """Return `%s` between the escape sequences of a style."""
     from sessionlog.render.console import THEME
 
-    return THEME.styles[name or "none"]
+    found = THEME.styles[style or "none"] if isinstance(style, str) else style
+    return found.render("%s", color_system=system)

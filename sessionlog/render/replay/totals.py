@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sessionlog.events.envelope import Event
 from sessionlog.events.money import Money, read_usd
-from sessionlog.events.payloads import LLMResponse, SessionEnd, SessionStart
+from sessionlog.events.payloads import SessionEnd, SessionStart
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.provider_names import is_local, normal_name
 from sessionlog.render.replay.blocks import Cost, Served, SessionEndBlock
@@ -26,7 +25,8 @@ from sessionlog.sources.fold_usage import ACTIVE_GAP_NS
 from sessionlog.sources.native import read_milliseconds
 
 _NO_TOKENS = TokenUsage()
-_NO_MONEY = Money()
+_NO_NAMES = ("", "", "")
+_NO_MONEY, _UNKNOWN = Money(), Money(unknown=1)
 
 
 class Price(Protocol):
@@ -43,7 +43,8 @@ class SessionTotals:
 
     Attributes:
         requested_model: The model of the last request, which prices its response.
-        time_ns: The last event's time, None while no event had one.
+        event_ns: The event's time, None where it has none.
+        time_ns: The last time of an event, None while no event had one.
         counts: Counts, as in `SessionEndBlock.totals`.
     """
 
@@ -53,9 +54,10 @@ class SessionTotals:
         self._start_ns: int | None = None
         self._model = ""
         self._active_ns = 0
-        self._earlier = self._run = Sums()
+        self._earlier, self._run = Sums(), Sums()
         self._earlier_ms = 0.0  # as the ends of earlier runs report
         self.requested_model = ""
+        self.event_ns: int | None = None
         self.time_ns: int | None = None
         self.counts: Counter[str] = Counter()
 
@@ -66,6 +68,7 @@ class SessionTotals:
 
     def add_time(self, time_ns: int | None) -> None:
         """Add an event's time; the gap since the last event counts as work, unless it is long or negative."""
+        self.event_ns = time_ns
         if time_ns is None:
             return
         if self.time_ns is not None and 0 < time_ns - self.time_ns <= ACTIVE_GAP_NS:
@@ -74,6 +77,8 @@ class SessionTotals:
 
     def other_provider(self, provider: object) -> str:
         """Return a provider that session.start does not name, else ""."""
+        if not provider:
+            return ""
         known = {self._start.provider, self._start.selected_provider, self._start.selected_route}
         return provider if isinstance(provider, str) and provider not in known else ""
 
@@ -89,33 +94,37 @@ class SessionTotals:
         harness = self._start.resolved_harness or ""
         return normalise_usage(logged, harness=harness, provider=provider or self._start.provider or "")
 
-    def add_response(self, event: Event, response: LLMResponse, partial: Partial, *, failed: bool) -> Served:
-        """Count a response and return its figures; `partial` may name model and provider.
+    def add_response(
+        self, data: Mapping[str, Any], response: Mapping[str, Any], partial: Partial, *, failed: bool
+    ) -> Served:
+        """Count a response and return its figures.
+
+        Args:
+            data: The payload as logged.
+            response: Its fields, as read.
+            partial: The stream before it, which may name model and provider.
+            failed: Whether the request failed.
 
         A response that a fork has copied from its parent's log is not counted: it counts there.
         """
-        attempt = response.attempt or {}
-        usage = self.usage(response.usage, values.text(attempt, "provider_system"))
-        cost = self._cost(response, usage or _NO_TOKENS, event.time_ns)
-        if not event.data.get("inherited"):
+        attempt, logged = response.get("attempt") or {}, response.get("usage")
+        usage = self.usage(logged, values.text(attempt, "provider_system") if attempt else "")
+        cost = self._cost(response, usage)
+        if not data.get("inherited"):
             self.counts["request"] += 1
-            self.counts["failed request"] += failed
-            nano = Money.of(cost.nano if cost else None) if cost or usage or not failed else _NO_MONEY
-            is_estimated = cost is not None and cost.estimated
-            self._run += Sums(
-                usage=usage or _NO_TOKENS,
-                logged=response.usage or _NO_TOKENS,
-                recorded=_NO_MONEY if is_estimated else nano,
-                estimated=nano if is_estimated else _NO_MONEY,
-            )
+            if failed:
+                self.counts["failed request"] += 1
+            self._run.add_tokens(usage, logged)
+            if cost or usage or not failed:
+                self._run.add_cost(cost)
         return Served(
-            model=response.model or partial.model,
-            provider=self.other_provider(attempt.get("provider_name") or response.provider or partial.provider),
-            latency_ms=read_milliseconds(event.data.get("latency_ms")),
+            model=response.get("model") or partial.model,
+            provider=self.other_provider(attempt.get("provider_name") or response.get("provider") or partial.provider),
+            latency_ms=read_milliseconds(data.get("latency_ms")),
             usage=usage,
             cost=cost,
-            finish_reason=response.finish_reason or "",
-            attempt=response.attempt_index or 1,
+            finish_reason=response.get("finish_reason") or "",
+            attempt=response.get("attempt_index") or 1,
         )
 
     def end_block(self, end: SessionEnd | None, data: Mapping[str, object], *, answer: str) -> SessionEndBlock:
@@ -155,18 +164,20 @@ class SessionTotals:
         nano = self._estimate(self.provider, (self._configured or end.model or "",), usage, time_ns, single=False)
         return Sums(usage=usage, logged=logged, estimated=Money.of(nano))
 
-    def _cost(self, response: LLMResponse, usage: TokenUsage, time_ns: int | None) -> Cost | None:
-        nano, _ = read_usd(response.cost_usd)
-        attempt, served = response.attempt or {}, response.model or ""
-        requested = values.text(attempt, "requested_model") or self.requested_model
+    def _cost(self, response: Mapping[str, Any], usage: TokenUsage | None) -> Cost | None:
+        nano, _ = read_usd(response.get("cost_usd"))
+        attempt, served = response.get("attempt") or {}, response.get("model") or ""
+        names = ("provider_system", "requested_model", "response_model")
+        system, asked, answered = [values.text(attempt, name) for name in names] if attempt else _NO_NAMES
+        requested = asked or self.requested_model
         # As in the records of sources, the requested model comes before the served one.
         requested = requested or (served if self._start.v is not None else "") or self._configured or served
-        provider = values.text(attempt, "provider_system") or self.provider
-        models = (values.text(attempt, "response_model") or served, requested)
+        provider = system or self.provider
+        models = (answered or served, requested)
         self._model = models[0] or requested
         if nano:
             return Cost(nano=nano)
-        estimate = self._estimate(provider, models, usage, time_ns) if usage else None
+        estimate = self._estimate(provider, models, usage, self.event_ns) if usage else None
         if not estimate and cost_is_recorded(nano, attempt):
             return self._checked(Cost(nano=0), provider, self._model)
         return None if estimate is None else Cost(nano=estimate, estimated=True)
@@ -194,7 +205,7 @@ class SessionTotals:
         return self._start.resolved_model or self._start.model or ""
 
 
-class Sums(Struct, frozen=True, kw_only=True):
+class Sums(Struct, kw_only=True):
     """Adds; `Sums()` is the empty element.
 
     Attributes:
@@ -204,10 +215,26 @@ class Sums(Struct, frozen=True, kw_only=True):
         estimated: The sum of estimates for the other parts, and the number of unknown ones.
     """
 
-    usage: TokenUsage = _NO_TOKENS
-    logged: TokenUsage = _NO_TOKENS
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    logged: TokenUsage = field(default_factory=TokenUsage)
     recorded: Money = _NO_MONEY
     estimated: Money = _NO_MONEY
+
+    def add_tokens(self, usage: TokenUsage | None, logged: TokenUsage | None) -> None:
+        """Add the tokens of a response in place."""
+        if usage is not None:
+            self.usage.add(usage)
+        if logged is not None:
+            self.logged.add(logged)
+
+    def add_cost(self, cost: Cost | None) -> None:
+        """Add the cost of a response in place; None is unknown."""
+        if cost is None:
+            self.recorded += _UNKNOWN
+        elif cost.estimated:
+            self.estimated += Money(known_nano=cost.nano)
+        else:
+            self.recorded += Money(known_nano=cost.nano)
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(
