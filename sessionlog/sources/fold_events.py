@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.times import format_time
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.sources.contents import content_of, read_json, reasoning_of, text_of
 from sessionlog.sources.record import CopyRank, Record, ScannedSession
 from sessionlog.sources.sent_prompts import SentPrompts
@@ -38,14 +37,14 @@ from sessionlog.sources.steps import (
 )
 
 _MS = 1_000_000
+_ORIGINAL = int(CopyRank.ORIGINAL)
 _MOST_KNOWN = 100_000  # records in memory, of at most a kilobyte each
 _BEGINNINGS = (Text, ToolCall)
 _OTHERS = (Request, Prompt, Compaction)
 _SHORT = 60  # a short output of one line is also the error's text; a longer one is not repeated there
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A tool call, with or without its result."""
 
     key: str
@@ -65,8 +64,7 @@ class _Call:
         return self.input
 
 
-@dataclass(slots=True)
-class _Answer:
+class _Answer(Struct):
     """An answer that is not complete yet."""
 
     key: str = ""
@@ -81,10 +79,10 @@ class _Answer:
     inherited: bool = False
     time_ns: int | None = None
     part_ns: int | None = None
-    text: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    calls: list[_Call] = field(default_factory=list)
-    results: list[ToolResult] = field(default_factory=list)
+    text: list[str] = []
+    reasoning: list[str] = []
+    calls: list[_Call] = []
+    results: list[ToolResult] = []
 
     @property
     def words(self) -> str:
@@ -114,7 +112,7 @@ class _Records:
         if record.key in self._taken or (known is not None and _weight(known) >= _weight(record)):
             return
         self._waiting[record.key] = record
-        if record.family and record.copy_rank == CopyRank.ORIGINAL:
+        if record.family and record.copy_rank == _ORIGINAL:
             self._originals[record.family] = None
             _forget_old(self._originals)
         if len(self._waiting) > _MOST_KNOWN:
@@ -129,7 +127,7 @@ class _Records:
             return None
         self._taken[key] = None
         _forget_old(self._taken)
-        is_copy = record.copy_rank != CopyRank.ORIGINAL and bool(record.family) and record.family in self._originals
+        is_copy = record.copy_rank != _ORIGINAL and bool(record.family) and record.family in self._originals
         return None if is_copy else record
 
     def sums(self) -> list[Record]:
@@ -138,7 +136,7 @@ class _Records:
             record
             for record in self._waiting.values()
             if _is_sum(record)
-            and (record.copy_rank == CopyRank.ORIGINAL or not record.family or record.family not in self._originals)
+            and (record.copy_rank == _ORIGINAL or not record.family or record.family not in self._originals)
         ]
 
 
@@ -154,11 +152,7 @@ def _forget_old(names: dict[str, None]) -> None:
 
 
 class EventFold:
-    """Makes the events of one session.
-
-    Attributes:
-        place: The name of the row that the next steps come from; it is the key of a response without one, as in a scan.
-    """
+    """Makes the events of one session."""
 
     def __init__(
         self,
@@ -176,7 +170,7 @@ class EventFold:
             only: The session whose steps make events; None = all of the log's.
             facts: Returns the session as far as a running scan has read it; its records are passed to `know`.
         """
-        self.place, self._only = "", only
+        self._only = only
         wanted = only or own_id
         scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
         self._facts = facts or (lambda: scanned)
@@ -289,7 +283,7 @@ class EventFold:
     def _is_next(self, answer: _Answer, step: Step) -> bool:
         """Whether a step begins another answer."""
         if isinstance(step, Response):
-            return answer.counted and answer.key != (step.key or self.place)
+            return answer.counted and answer.key != (step.key)
         return answer.final and isinstance(step, _BEGINNINGS)
 
     def _add(self, answer: _Answer, step: Step) -> None:
@@ -313,7 +307,7 @@ class EventFold:
     def _add_row(self, answer: _Answer, step: Response) -> None:
         answer.final = step.final
         if not answer.counted:
-            answer.counted, key = True, step.key or self.place
+            answer.counted, key = True, step.key
             answer.record = self._records.take(key)
             if answer.record is None and (step.tokens is not None or step.failed):
                 return  # a late row, or a copy of a response that counts elsewhere
