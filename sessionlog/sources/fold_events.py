@@ -180,6 +180,7 @@ class EventFold:
             if only in {None, one.session_id}:
                 self.know(one.records)
         self._current, self._thread, self._inherited = own_id, "", False
+        self._is_other = only is not None and own_id != only
         self._context = Session()
         self._agents: dict[str, str] = {}
         self._seq = 0
@@ -194,6 +195,7 @@ class EventFold:
         self._done: list[tuple[str, _Answer]] = []  # of sub-agents, until the main answer is complete
         self._prompts = SentPrompts()
         self._takes: dict[type, Callable[[Any], Sequence[Event]]] = {
+            Session: self._enter,
             PromptPart: self._take_sent,
             SentRequest: self._take_sent,
             Prompt: self._take_prompt,
@@ -203,7 +205,7 @@ class EventFold:
             Text: self._take_part,
             ToolCall: self._take_part,
             MoreInput: self._take_part,
-            Response: self._take_part,
+            Response: self._take_response,
         }
 
     def know(self, records: Iterable[Record]) -> None:
@@ -213,16 +215,12 @@ class EventFold:
 
     def take(self, step: Step) -> Sequence[Event]:
         """Add a step; return the events that it completes."""
-        if type(step) is Session:
-            self._enter(step)
-        elif self._only is not None and self._current != self._only:
-            pass
-        elif self._thread:
+        kind = type(step)
+        if kind is Session or not (self._thread or self._is_other):
+            take = self._takes.get(kind)
+            return () if take is None else take(step)
+        if not self._is_other:
             self._take_side(step)
-        else:
-            take = self._takes.get(type(step))
-            if take is not None:
-                return take(step)
         return ()
 
     def _take_sent(self, step: PromptPart | SentRequest) -> Sequence[Event]:
@@ -234,8 +232,10 @@ class EventFold:
         if not content:
             return ()
         completed = self._complete()
-        inherited = {"inherited": True} if step.inherited or self._inherited else {}
-        self._new.append({"role": step.role, "content": content, **inherited})
+        message = {"role": step.role, "content": content}
+        if step.inherited or self._inherited:
+            message["inherited"] = True
+        self._new.append(message)
         self._asked_ns = step.time or self._asked_ns
         return completed
 
@@ -259,26 +259,33 @@ class EventFold:
         facts = {"success": True, "summary": text_of(step.summary) or None, **(step.facts or {})}
         return [*events, self._event("compaction.end", step.time, facts)]
 
-    def _take_part(self, step: Text | ToolCall | MoreInput | Response) -> Sequence[Event]:
+    def _take_part(self, step: Text | ToolCall | MoreInput) -> Sequence[Event]:
         completed = self._complete() if self._is_next(self._main, step) else ()
         self._add(self._main, step)
         return completed
 
-    def _enter(self, step: Session) -> None:
+    def _take_response(self, step: Response) -> Sequence[Event]:
+        completed = self._complete() if self._is_next(self._main, step) else ()
+        self._add_row(self._main, step)
+        return completed
+
+    def _enter(self, step: Session) -> Sequence[Event]:
         if step.id:
             self._current = step.id
+            self._is_other = self._only is not None and step.id != self._only
         if step.id or step.thread is not None:
             self._thread = step.thread or ""
         if step.agent:
             self._agents[self._thread] = step.agent
-        if self._only is not None and self._current != self._only:
-            return
+        if self._is_other:
+            return ()
         if step.inherited is not None:
             self._inherited = step.inherited
         for name in ("branch", "version", "provider", "model", "system_prompt", "context_window"):
             value = getattr(step, name)
             if value:
                 setattr(self._context, name, value)
+        return ()
 
     def _is_next(self, answer: _Answer, step: Step) -> bool:
         """Whether a step begins another answer."""
@@ -313,8 +320,10 @@ class EventFold:
                 return  # a late row, or a copy of a response that counts elsewhere
             answer.key, answer.request, answer.head = key, step.request, self._prompts.head
             answer.inherited = self._inherited
-        _add_words(answer.text, text_of(step.text))
-        _add_words(answer.reasoning, reasoning_of(step.reasoning))
+        if step.text is not None:
+            _add_words(answer.text, text_of(step.text))
+        if step.reasoning is not None:
+            _add_words(answer.reasoning, reasoning_of(step.reasoning))
         answer.finish = step.finish or answer.finish
         answer.error = step.error or answer.error
         answer.model = step.model or answer.model
@@ -325,7 +334,7 @@ class EventFold:
         answer, self._main = self._main, _Answer()
         events = list[Event]()
         if answer.counted and answer.key:  # of one without a key only the calls are new
-            events += self._answered(answer)
+            self._add_answered(answer, events)
         elif not answer.counted and (answer.text or answer.reasoning or answer.calls):
             events += self._begun(answer)
         self._remember(answer.calls)
@@ -336,53 +345,68 @@ class EventFold:
                 events += self._beside(agent, side)
         return events
 
-    def _answered(self, answer: _Answer) -> Iterator[Event]:
+    def _add_answered(self, answer: _Answer, events: list[Event]) -> None:
         record, time_ns = answer.record, answer.time_ns
         if answer.part_ns is not None and (time_ns is None or answer.final):
             time_ns = answer.part_ns
-        yield from self._start(time_ns)
+        events += self._start(time_ns)
         sent = self._prompts.sent(answer.request, answer.head)
-        yield self._request(time_ns, answer.model or (record.model if record else ""), sent)
+        events.append(self._request(time_ns, answer.model or (record.model if record else ""), sent))
         data = self._response_data(answer)
-        yield self._event("llm.response", time_ns, data)
+        events.append(self._event("llm.response", time_ns, data))
         if not (record is not None and record.failed):
-            calls = {"tool_calls": data["tool_calls"]} if answer.calls else {}
-            self._new.append({"role": "assistant", "content": answer.words, **calls})
-            self._prompts.add_answer(self._new[-1])
+            said: dict[str, Any] = {"role": "assistant", "content": answer.words}
+            if answer.calls:
+                said["tool_calls"] = data["tool_calls"]
+            self._new.append(said)
+            self._prompts.add_answer(said)
         self._asked_ns = None
 
     def _response_data(self, answer: _Answer) -> dict[str, Any]:
-        record = answer.record
-        failed, text = record is not None and record.failed, answer.words
-        data = {
-            "content": "" if failed and text == answer.error else text,
-            "reasoning": "\n".join(answer.reasoning) or None,
-            "tool_calls": answer.calls_data or None,
-            "finish_reason": answer.finish or None,
-            "error": (answer.error or text or "the request failed") if failed else None,
-        }
+        record, text = answer.record, answer.words
+        data: dict[str, Any] = {"content": text}
+        failed = record is not None and record.failed
+        if failed and text == answer.error:
+            data["content"] = ""
+        if answer.reasoning:
+            data["reasoning"] = "\n".join(answer.reasoning)
+        if answer.calls:
+            data["tool_calls"] = answer.calls_data
+        if answer.finish:
+            data["finish_reason"] = answer.finish
+        if failed:
+            data["error"] = answer.error or text or "the request failed"
         if record is None:
-            return {**data, "model": answer.model or None}
-        self._used += record.usage
-        return {
-            **data,
-            "usage": None if failed and not record.usage else record.usage.to_dict(),
-            "cost_usd": None if record.cost_nano is None else usd(record.cost_nano),
-            "latency_ms": record.latency_ms,
-            "model": record.model if record.model != UNKNOWN else None,
-            "context_window": self._context.context_window or None,
-            "attempt": self._attempt(record),
-            "key": record.key,
-            "quality": None if record.quality == "exact" else record.quality,
-            "inherited": answer.inherited or None,
-        }
+            data["model"] = answer.model or None
+            return data
+        usage = record.usage
+        self._used += usage
+        if usage or not failed:
+            data["usage"] = usage.to_dict()
+        if record.cost_nano is not None:
+            data["cost_usd"] = usd(record.cost_nano)
+        data["latency_ms"] = record.latency_ms
+        if record.model != UNKNOWN:
+            data["model"] = record.model
+        if self._context.context_window:
+            data["context_window"] = self._context.context_window
+        attempt = self._attempt(record)
+        if attempt:
+            data["attempt"] = attempt
+        data["key"] = record.key
+        if record.quality != "exact":
+            data["quality"] = record.quality
+        if answer.inherited:
+            data["inherited"] = True
+        return data
 
-    def _attempt(self, record: Record) -> dict[str, Any] | None:
-        attempt = {
-            "provider_system": record.provider if record.provider not in {UNKNOWN, self._context.provider} else None,
-            "response_model": record.response_model if record.response_model != record.model else None,
-        }
-        return {name: value for name, value in attempt.items() if value} or None
+    def _attempt(self, record: Record) -> dict[str, Any]:
+        attempt = {}
+        if record.provider and record.provider != self._context.provider and record.provider != UNKNOWN:
+            attempt["provider_system"] = record.provider
+        if record.response_model and record.response_model != record.model:
+            attempt["response_model"] = record.response_model
+        return attempt
 
     def _begun(self, answer: _Answer) -> Iterator[Event]:
         """Yield an answer without token counts: it was cut off, or the log's version does not write counts."""
@@ -424,7 +448,8 @@ class EventFold:
             yield self._result(result, agent=agent)
 
     def _remember(self, calls: list[_Call]) -> None:
-        self._calls.update((call.key, call) for call in calls)
+        for call in calls:
+            self._calls[call.key] = call
 
     def _result(self, step: ToolResult, agent: str = "") -> Event:
         """Return a tool.call event of a call and its result, which the next request sends."""
@@ -446,16 +471,21 @@ class EventFold:
 
     def _request(self, time_ns: int | None, model: str, sent: Mapping[str, Any] | None = None) -> Event:
         """Return an llm.request event with the new messages; `sent` is the whole prompt, if it is known."""
-        asked = {"model": model or None, "messages": self._new, "earlier_messages": self._earlier or None, "sent": sent}
+        asked: dict[str, Any] = {"model": model} if model else {}
+        asked["messages"] = self._new
+        if self._earlier:
+            asked["earlier_messages"] = self._earlier
+        if sent is not None:
+            asked["sent"] = sent
         request = self._event("llm.request", self._asked_ns if self._asked_ns is not None else time_ns, asked)
         self._earlier += len(self._new)
         self._new = []
         return request
 
-    def _start(self, time_ns: int | None) -> Iterator[Event]:
-        """Yield session.start before the first other event; its `v` means that token classes are disjoint."""
+    def _start(self, time_ns: int | None) -> Sequence[Event]:
+        """Return session.start before the first other event; its `v` means that token classes are disjoint."""
         if self._seq:
-            return
+            return ()
         scanned, context = self._facts(), self._context
         start_ns = scanned.start_ns if scanned is not None and scanned.start_ns is not None else time_ns
         agent = self._agents.get("", "")
@@ -471,15 +501,18 @@ class EventFold:
             "system_prompt": context.system_prompt or None,
             "metadata": {name: value for name, value in metadata.items() if value and value != UNKNOWN} or None,
         }
-        yield self._event("session.start", start_ns, data)
+        return (self._event("session.start", start_ns, data),)
 
-    def _event(self, type_: str, time_ns: int | None, data: Mapping[str, Any]) -> Event:
-        self._ts = self._ts if time_ns is None else format_time(time_ns)
-        kept = {key: value for key, value in data.items() if value is not None}
+    def _event(self, type_: str, time_ns: int | None, data: dict[str, Any]) -> Event:
+        """Return the next event; `data` is its own, and loses what is None."""
+        if time_ns is not None:
+            self._ts = format_time(time_ns)
+        if None in data.values():
+            data = {key: value for key, value in data.items() if value is not None}
         if not self._session_id:
             scanned = self._facts()
             self._session_id = scanned.session_id if scanned is not None else self._current
-        event = Event(session_id=self._session_id, seq=self._seq, type=type_, ts=self._ts, data=kept)
+        event = Event(session_id=self._session_id, seq=self._seq, type=type_, ts=self._ts, data=data)
         self._seq += 1
         return event
 
