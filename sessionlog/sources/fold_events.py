@@ -102,53 +102,47 @@ class _Records:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Record] = {}
+        self._known: dict[str, Record | None] = {}  # None: a response has taken it
         self._originals: dict[str, None] = {}
-        self._taken: dict[str, None] = {}
 
     def add(self, record: Record) -> None:
         """Add a record; of several with one key the greatest is kept, of equal ones the first."""
-        known = self._waiting.get(record.key)
-        if record.key in self._taken or (known is not None and _weight(known) >= _weight(record)):
-            return
-        self._waiting[record.key] = record
+        key = record.key
+        if key in self._known:
+            known = self._known[key]
+            if known is None or _weight(known) >= _weight(record):
+                return
+        self._known[key] = record
         if record.family and record.copy_rank == _ORIGINAL:
             self._originals[record.family] = None
-            _forget_old(self._originals)
-        if len(self._waiting) > _MOST_KNOWN:
-            for key in list(self._waiting)[: _MOST_KNOWN // 2]:
-                if not _is_sum(self._waiting[key]):
-                    del self._waiting[key]
+            if len(self._originals) > _MOST_KNOWN:
+                for family in list(self._originals)[: _MOST_KNOWN // 2]:
+                    del self._originals[family]
+        if len(self._known) > _MOST_KNOWN:
+            for key in list(self._known)[: _MOST_KNOWN // 2]:
+                if (known := self._known[key]) is None or not _is_sum(known):
+                    del self._known[key]
 
     def take(self, key: str) -> Record | None:
-        """Remove and return a record; None if there is none, or if it is a copy of a response that counts itself."""
-        record = self._waiting.pop(key, None)
+        """Take and return a record; None if there is none, or if it is a copy of a response that counts itself."""
+        record = self._known.get(key)
         if record is None:
             return None
-        self._taken[key] = None
-        _forget_old(self._taken)
-        is_copy = record.copy_rank != _ORIGINAL and bool(record.family) and record.family in self._originals
-        return None if is_copy else record
+        self._known[key] = None
+        return None if self._is_copy(record) else record
 
     def sums(self) -> list[Record]:
         """Return the records of sums that no response has taken."""
-        return [
-            record
-            for record in self._waiting.values()
-            if _is_sum(record)
-            and (record.copy_rank == _ORIGINAL or not record.family or record.family not in self._originals)
-        ]
+        known = (record for record in self._known.values() if record is not None)
+        return [record for record in known if _is_sum(record) and not self._is_copy(record)]
+
+    def _is_copy(self, record: Record) -> bool:
+        """Whether another record of its family is the original."""
+        return record.copy_rank != _ORIGINAL and bool(record.family) and record.family in self._originals
 
 
 def _is_sum(record: Record) -> bool:
     return record.granularity == "session" or not record.requests
-
-
-def _forget_old(names: dict[str, None]) -> None:
-    """Keep the latest names."""
-    if len(names) > _MOST_KNOWN:
-        for name in list(names)[: _MOST_KNOWN // 2]:
-            del names[name]
 
 
 class EventFold:
@@ -205,7 +199,7 @@ class EventFold:
             Text: self._take_part,
             ToolCall: self._take_part,
             MoreInput: self._take_part,
-            Response: self._take_response,
+            Response: self._take_part,
         }
 
     def know(self, records: Iterable[Record]) -> None:
@@ -232,7 +226,7 @@ class EventFold:
         if not content:
             return ()
         completed = self._complete()
-        message = {"role": step.role, "content": content}
+        message: dict[str, Any] = {"role": step.role, "content": content}
         if step.inherited or self._inherited:
             message["inherited"] = True
         self._new.append(message)
@@ -259,14 +253,9 @@ class EventFold:
         facts = {"success": True, "summary": text_of(step.summary) or None, **(step.facts or {})}
         return [*events, self._event("compaction.end", step.time, facts)]
 
-    def _take_part(self, step: Text | ToolCall | MoreInput) -> Sequence[Event]:
-        completed = self._complete() if self._is_next(self._main, step) else ()
+    def _take_part(self, step: Text | ToolCall | MoreInput | Response) -> Sequence[Event]:
+        completed = self._complete() if _is_next(self._main, step) else ()
         self._add(self._main, step)
-        return completed
-
-    def _take_response(self, step: Response) -> Sequence[Event]:
-        completed = self._complete() if self._is_next(self._main, step) else ()
-        self._add_row(self._main, step)
         return completed
 
     def _enter(self, step: Session) -> Sequence[Event]:
@@ -287,38 +276,21 @@ class EventFold:
                 setattr(self._context, name, value)
         return ()
 
-    def _is_next(self, answer: _Answer, step: Step) -> bool:
-        """Whether a step begins another answer."""
-        if isinstance(step, Response):
-            return answer.counted and answer.key != (step.key)
-        return answer.final and isinstance(step, _BEGINNINGS)
-
     def _add(self, answer: _Answer, step: Step) -> None:
-        if isinstance(step, Text):
-            answer.part_ns = step.time or answer.part_ns
-            is_piece = step.is_piece and not answer.results
-            _add_words(answer.text, text_of(step.text), is_piece=is_piece)
-            _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=is_piece)
-        elif isinstance(step, ToolCall):
-            answer.part_ns = step.time or answer.part_ns
-            name = f"{step.server}/{step.tool}" if step.server else step.tool
-            answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))
-        elif isinstance(step, MoreInput):
-            if answer.calls and isinstance(answer.calls[-1].input, str):
-                answer.calls[-1].input += step.text
-        elif isinstance(step, ToolResult) and not step.pending:
-            answer.results.append(step)
-        elif isinstance(step, Response):
+        """Add a part of an answer, or the result of one of its tools."""
+        if type(step) is Response:
             self._add_row(answer, step)
+        elif type(step) in _PARTS:
+            _PARTS[type(step)](answer, step)
 
     def _add_row(self, answer: _Answer, step: Response) -> None:
         answer.final = step.final
         if not answer.counted:
-            answer.counted, key = True, step.key
-            answer.record = self._records.take(key)
+            answer.counted = True
+            answer.record = self._records.take(step.key)
             if answer.record is None and (step.tokens is not None or step.failed):
                 return  # a late row, or a copy of a response that counts elsewhere
-            answer.key, answer.request, answer.head = key, step.request, self._prompts.head
+            answer.key, answer.request, answer.head = step.key, step.request, self._prompts.head
             answer.inherited = self._inherited
         if step.text is not None:
             _add_words(answer.text, text_of(step.text))
@@ -350,7 +322,7 @@ class EventFold:
         if answer.part_ns is not None and (time_ns is None or answer.final):
             time_ns = answer.part_ns
         events += self._start(time_ns)
-        sent = self._prompts.sent(answer.request, answer.head)
+        sent = self._prompts.sent(answer.request, answer.head) if answer.request or answer.head is not None else None
         events.append(self._request(time_ns, answer.model or (record.model if record else ""), sent))
         data = self._response_data(answer)
         events.append(self._event("llm.response", time_ns, data))
@@ -377,7 +349,8 @@ class EventFold:
         if failed:
             data["error"] = answer.error or text or "the request failed"
         if record is None:
-            data["model"] = answer.model or None
+            if answer.model:
+                data["model"] = answer.model
             return data
         usage = record.usage
         self._used += usage
@@ -385,7 +358,8 @@ class EventFold:
             data["usage"] = usage.to_dict()
         if record.cost_nano is not None:
             data["cost_usd"] = usd(record.cost_nano)
-        data["latency_ms"] = record.latency_ms
+        if record.latency_ms is not None:
+            data["latency_ms"] = record.latency_ms
         if record.model != UNKNOWN:
             data["model"] = record.model
         if self._context.context_window:
@@ -402,7 +376,7 @@ class EventFold:
 
     def _attempt(self, record: Record) -> dict[str, Any]:
         attempt = {}
-        if record.provider and record.provider != self._context.provider and record.provider != UNKNOWN:
+        if record.provider and record.provider not in (self._context.provider, UNKNOWN):
             attempt["provider_system"] = record.provider
         if record.response_model and record.response_model != record.model:
             attempt["response_model"] = record.response_model
@@ -422,7 +396,7 @@ class EventFold:
             self._side.pop(self._thread, None)
             return
         answer = self._side.get(self._thread)
-        if answer is None or self._is_next(answer, step):
+        if answer is None or _is_next(answer, step):
             answer = self._side[self._thread] = _Answer()
             self._done.append((self._agents.get(self._thread, MAIN), answer))
         self._add(answer, step)
@@ -538,6 +512,44 @@ class EventFold:
         costs = [record.cost_nano for record in sums if record.cost_nano is not None]
         usage = sum((record.usage for record in sums), self._used)
         return {"tokens": usage.to_dict(), "cost_usd": usd(sum(costs)) if costs else None}
+
+
+def _is_next(answer: _Answer, step: Step) -> bool:
+    """Whether a step begins another answer."""
+    if type(step) is Response:
+        return answer.counted and answer.key != step.key
+    return answer.final and type(step) in _BEGINNINGS
+
+
+def _add_text(answer: _Answer, step: Text) -> None:
+    answer.part_ns = step.time or answer.part_ns
+    is_piece = step.is_piece and not answer.results
+    _add_words(answer.text, text_of(step.text), is_piece=is_piece)
+    _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=is_piece)
+
+
+def _add_call(answer: _Answer, step: ToolCall) -> None:
+    answer.part_ns = step.time or answer.part_ns
+    name = f"{step.server}/{step.tool}" if step.server else step.tool
+    answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))
+
+
+def _add_input(answer: _Answer, step: MoreInput) -> None:
+    if answer.calls and isinstance(answer.calls[-1].input, str):
+        answer.calls[-1].input += step.text
+
+
+def _add_result(answer: _Answer, step: ToolResult) -> None:
+    if not step.pending:
+        answer.results.append(step)
+
+
+_PARTS: Mapping[type, Callable[[_Answer, Any], None]] = {
+    Text: _add_text,
+    ToolCall: _add_call,
+    MoreInput: _add_input,
+    ToolResult: _add_result,
+}
 
 
 def _add_words(known: list[str], words: str, *, is_piece: bool = False) -> None:
