@@ -95,10 +95,14 @@ class TokenUsage:
     def to_dict(self) -> dict[str, int]:
         """JSON shape of a native log: input, output, total always; the rest when not zero."""
         out = {"input": self.input, "output": self.output}
-        for key in ("cache_read", "cache_write", "reasoning", "cache_write_1h"):
-            value: int = getattr(self, key)
-            if value:
-                out[key] = value
+        if self.cache_read:
+            out["cache_read"] = self.cache_read
+        if self.cache_write:
+            out["cache_write"] = self.cache_write
+        if self.reasoning:
+            out["reasoning"] = self.reasoning
+        if self.cache_write_1h:
+            out["cache_write_1h"] = self.cache_write_1h
         out["total"] = self.total
         return out
 

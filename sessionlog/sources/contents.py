@@ -86,6 +86,8 @@ def with_pictures(words: str, content: Content) -> Content:
 def content_of(content: Content) -> str | list[Json]:
     """Return the text of a content; where it holds pictures, its texts and these as parts in their order."""
     content = _decoded(content)
+    if isinstance(content, str):
+        return content
     if not isinstance(content, list) or not pictures_in(content):
         return text_of(content)
     parts: list[Json] = []

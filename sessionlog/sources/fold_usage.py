@@ -670,9 +670,10 @@ class UsageFold:
             del calls[key]
         return records
 
-    def is_open(self, key: str) -> bool:
-        """Whether a response may still get more rows; it is not returned before."""
-        return any(one.record.key == key for one in self._open.values())
+    @property
+    def open_keys(self) -> set[str]:
+        """The keys of responses that may still get more rows; none of them is returned before."""
+        return {key for _, key, _ in self._open}
 
     def close_open(self) -> None:
         """Close all open responses."""
