@@ -24,7 +24,7 @@ from sessionlog.errors import Problem
 from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.times import SECOND
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.contents import first_words, measure
+from sessionlog.sources.contents import first_words, has_words, measure
 from sessionlog.sources.record import (
     CopyRank,
     Limit,
@@ -328,17 +328,18 @@ class UsageFold:
 
     def _touch(self, time_ns: int | None) -> SessionState:
         """Extend the session's span and active time up to a time."""
-        session = self._session
-        if session is None:
-            session = self.session_now
-        if time_ns is None or time_ns == session.moment_ns or session.inherited:
+        session = self._session or self.session_now
+        moment_ns = session.moment_ns
+        if time_ns is None or time_ns == moment_ns or session.inherited:
             return session
-        moment_ns, session.moment_ns = session.moment_ns, time_ns
-        if moment_ns is not None and 0 < time_ns - moment_ns <= ACTIVE_GAP_NS:
-            session.active_ns += time_ns - moment_ns
-        if session.last_ns is None or time_ns > session.last_ns:
-            session.last_ns = time_ns
-        if session.start_ns is None or time_ns < session.start_ns:
+        session.moment_ns = time_ns
+        if moment_ns is None:
+            session.start_ns = session.last_ns = time_ns
+        elif time_ns > moment_ns:
+            if time_ns - moment_ns <= ACTIVE_GAP_NS:
+                session.active_ns += time_ns - moment_ns
+            session.last_ns = later(session.last_ns, time_ns)
+        elif session.start_ns is None or time_ns < session.start_ns:
             session.start_ns = time_ns
         return session
 
@@ -385,15 +386,14 @@ class UsageFold:
         thread.is_answering = False
         if self._thread_id or step.role != "user":
             return
-        words = first_words(step.text)
-        if not words:
+        if not has_words(step.text):
             return
         if session.inherited:
-            session.title = session.title or words
+            session.title = session.title or first_words(step.text)
             return
         session.status = None
         session.turns += 1
-        session.prompt = session.prompt or words
+        session.prompt = session.prompt or first_words(step.text)
         session.last_turn_ns = later(session.last_turn_ns, step.time)
 
     def _request(self, step: Request | Compaction) -> None:
@@ -410,14 +410,16 @@ class UsageFold:
 
     def _open_answer(self, session: SessionState, key: str = "") -> Thread:
         """Return the thread with an open answer; counts of another response end the answer before."""
-        thread = self._thread(session)
+        thread = session.threads.get(self._thread_id) or self._thread(session)
         if not thread.is_answering or (key and thread.key and thread.key != key):
             thread.is_answering, thread.begun_ns, thread.part_ns, thread.key = True, thread.asked_ns, None, ""
         thread.key = key or thread.key
         return thread
 
     def _begin_answer(self, session: SessionState, time_ns: int | None) -> Thread:
-        thread = self._open_answer(session)
+        thread = session.threads.get(self._thread_id)
+        if thread is None or not thread.is_answering:
+            thread = self._open_answer(session)
         if time_ns is not None:
             thread.part_ns = time_ns
         return thread
@@ -484,9 +486,8 @@ class UsageFold:
                 record.time_ns = time_ns
             if known.ended_ns is None or time_ns > known.ended_ns:
                 known.ended_ns = time_ns
-        usage = _NOTHING if step.tokens is None else step.tokens.usage
-        before = record.usage
-        is_greater = usage.output > before.output or (usage.output == before.output and usage.total > before.total)
+        usage, before = _NOTHING if step.tokens is None else step.tokens.usage, record.usage
+        is_greater = usage is not before and (usage.output, usage.total) > (before.output, before.total)
         if is_greater or step.finish or record.quality == "exact":
             record.quality = step.quality
         if is_greater:
@@ -540,8 +541,8 @@ class UsageFold:
             return
         tool, server = server_of(cut_name(step.tool) or UNKNOWN)
         use = ToolUse(
-            key=step.key, time_ns=step.time, tool=tool, server=step.server or server, agent=thread.agent,
-            project=session.folder, superseded_by=step.superseded_by,
+            step.key, step.time, tool, step.server or server, thread.agent, session.folder,
+            superseded_by=step.superseded_by,
         )  # fmt: skip
         tools[step.key] = session.calls[step.key] = use
         self._held += 1
@@ -558,7 +559,8 @@ class UsageFold:
                 known.tool, known.server = cut_name(step.tool) or known.tool, step.server or known.server
             return
         if step.time is not None:
-            self._thread(session).asked_ns = step.time
+            thread = session.threads.get(self._thread_id) or self._thread(session)
+            thread.asked_ns = step.time
         if not self._thread_id:
             session.status = None
         if known is None:

@@ -104,7 +104,7 @@ class Record(Struct, omit_defaults=True, gc=False):  # the fold adds later rows 
     summed: bool = False
 
 
-class ToolUse(Struct, kw_only=True, omit_defaults=True, gc=False):  # not frozen: the fold adds the result
+class ToolUse(Struct, omit_defaults=True, gc=False):  # not frozen: the fold adds the result
     """One tool call, finished or not.
 
     Attributes:
