@@ -11,7 +11,7 @@ from sessionlog.ledger.schema import LETTER, QUARTER_NS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 _MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
@@ -43,9 +43,12 @@ TOTAL = (
 _GROUPS = _SUMS.format(names="r.session_id, r.label_id", time=_QUARTER)
 _FILL = f"INSERT INTO quarter_hours SELECT {_GROUPS} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
 
-_OF_SESSIONS = """(SELECT DISTINCT file_id, session_id FROM log_sessions
-          WHERE session_id IN (SELECT id FROM temp.summed)) t
-    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id WHERE r.counts"""
+_OF_SESSIONS = """(SELECT DISTINCT file_id, session_id, since_ns
+          FROM log_sessions JOIN temp.summed ON id = session_id) t
+    JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
+    WHERE r.counts AND COALESCE(r.time_ns >= t.since_ns, TRUE)"""
+_DELETE = """DELETE FROM quarter_hours WHERE session_id IN (SELECT id FROM temp.summed)
+    AND COALESCE(time_ns >= (SELECT since_ns FROM temp.summed WHERE id = session_id), TRUE)"""
 
 _SINGLE = _SUMS.format(names="MIN(r.session_id) AS session_id, MIN(r.label_id) AS label_id", time="MIN(r.time_ns)")
 _EDGES = f"""SELECT {_SINGLE} FROM responses r
@@ -60,17 +63,23 @@ OF_PARTS = "{} r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.
 """The FROM clause of reports on sums, to be filled with what `parts` returns."""
 
 
-def fill_totals(connection: sqlite3.Connection, sessions: Collection[int] | None) -> None:
-    """Sum the records of these sessions, or of all of them."""
+def fill_totals(connection: sqlite3.Connection, sessions: Mapping[int, int | None] | None) -> None:
+    """Sum the records of these sessions from a time on (None: of any time), or the records of all sessions."""
     if sessions is None:
         connection.execute("DELETE FROM quarter_hours")
         _fill(connection, "responses r WHERE r.counts")
         return
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS summed (id INTEGER PRIMARY KEY)")
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS summed (id INTEGER PRIMARY KEY, since_ns INTEGER)")
     connection.execute("DELETE FROM temp.summed")
-    connection.executemany("INSERT INTO temp.summed VALUES (?)", ((number,) for number in sorted(sessions)))
-    connection.execute("DELETE FROM quarter_hours WHERE session_id IN (SELECT id FROM temp.summed)")
+    rows = sorted((session, _begin_of_quarter(since_ns)) for session, since_ns in sessions.items())
+    connection.executemany("INSERT INTO temp.summed VALUES (?, ?)", rows)
+    connection.execute(_DELETE)
     _fill(connection, _OF_SESSIONS)
+
+
+def _begin_of_quarter(time_ns: int | None) -> int | None:
+    """Round a time down; None for one before 1970, of which `_QUARTER` may be later."""
+    return None if time_ns is None or time_ns < 0 else min(time_ns // QUARTER_NS * QUARTER_NS, _MOST)
 
 
 def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]) -> None:

@@ -35,8 +35,8 @@ from sessionlog.pricing.book import PriceBook
 _BATCH = 2048  # rows that are in memory at once
 _RESPONSE = ", ".join(f"r.{name}" for name in RESPONSE)
 _CALL = ", ".join(f"c.{name}" for name in CALL)
-_FAMILY, _KEY, _SESSION, _CHOSEN, _SUPERSEDED_BY = (
-    RESPONSE.index(name) for name in ("family", "key", "session_id", "chosen", "superseded_by")
+_FAMILY, _KEY, _SESSION, _TIME, _CHOSEN, _SUPERSEDED_BY = (
+    RESPONSE.index(name) for name in ("family", "key", "session_id", "time_ns", "chosen", "superseded_by")
 )
 _CALL_KEY, _CALL_COUNTS, _CALL_SUPERSEDED_BY = (CALL.index(name) for name in ("key", "counts", "superseded_by"))
 
@@ -46,17 +46,22 @@ class Touched(Struct, kw_only=True):
 
     Attributes:
         whole: Everything: the ledger was empty, or all of it has changed.
-        sessions: Sessions whose logs have changed.
+        sessions: Sessions whose logs have changed → the earliest time of a response that did; None for any time.
         families: Families whose copies have changed.
         calls: Keys of calls whose copies have changed.
         has_moved: Logs have become `ELSEWHERE`, or are back, so that other sessions are known.
     """
 
     whole: bool = False
-    sessions: set[int] = set()
+    sessions: dict[int, int | None] = {}
     families: set[int] = set()
     calls: set[int] = set()
     has_moved: bool = False
+
+    def add(self, session: int, since_ns: int | None) -> None:
+        """Note that a session has changed, from a time on; None for any time."""
+        known = self.sessions.get(session, since_ns)
+        self.sessions[session] = None if known is None or since_ns is None else min(known, since_ns)
 
 
 def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched, prices: PriceBook) -> None:
@@ -79,9 +84,9 @@ def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched
     if touched.whole:
         match_all(connection, ids, names, prices)
     else:
-        moved |= match_near(connection, ids, names, prices, touched.sessions | moved)
-    note_changes(connection, None if touched.whole else touched.sessions | changed | moved)
-    fill_totals(connection, None if touched.whole else touched.sessions | moved)
+        moved |= match_near(connection, ids, names, prices, touched.sessions.keys() | moved)
+    note_changes(connection, None if touched.whole else touched.sessions.keys() | changed | moved)
+    fill_totals(connection, None if touched.whole else touched.sessions | dict.fromkeys(moved))
     for index in INDEXES:
         connection.execute(index)
 
@@ -198,7 +203,9 @@ def _reconcile_calls(
     return changed
 
 
-def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int, first: int, first_call: int) -> None:
+def fold_repeats(
+    connection: sqlite3.Connection, ids: InternedIds, touched: Touched, file_id: int, first: int, first_call: int
+) -> None:
     """Merge rows of a log that repeat earlier ones of it, from the rows `first` and `first_call` on.
 
     A resumed scan repeats a response that got more rows, and a call that got its result.
@@ -207,7 +214,7 @@ def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int,
         connection.execute(index)
     names = Names(ids.label, ids.name, ids.path, ids.session)
     if _has_keys(connection, "responses", file_id, first):
-        _fold_responses(connection, ids, names, file_id, first)
+        _fold_responses(connection, ids, names, touched, file_id, first)
     if _has_keys(connection, "calls", file_id, first_call):
         _fold_calls(connection, names, file_id, first_call)
 
@@ -218,7 +225,9 @@ def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: i
     return connection.execute(sql, (file_id, first)).fetchone() is not None
 
 
-def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Names, file_id: int, first: int) -> None:
+def _fold_responses(
+    connection: sqlite3.Connection, ids: InternedIds, names: Names, touched: Touched, file_id: int, first: int
+) -> None:
     again = connection.execute(
         f"""WITH new AS (SELECT family, key, copy_rank FROM responses WHERE file_id = :file AND n >= :n)
             SELECT {_RESPONSE} FROM responses r WHERE +r.file_id = :file AND +r.n >= 0
@@ -228,6 +237,8 @@ def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Nam
     )
     for _, group in by_column(again, _KEY):
         for copies in _by_rank(group):
+            for row in copies:
+                touched.add(row[_SESSION], row[_TIME])
             [winner] = winners(copies, names, ())
             row = merged_row(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])

@@ -29,7 +29,10 @@ _PRICED = """SELECT file_id, n, label_id, time_ns, requests, failed, input, outp
     cache_write_1h, reasoning, recorded_nano, priced, cost_nano, estimate_nano, saved_nano FROM responses
     WHERE (file_id, n) > (?, ?) AND n >= 0 AND {condition} ORDER BY file_id, n LIMIT ?"""
 _BATCH = 8192  # responses that are in memory at once
-_FAMILY, _KEY, _SUPERSEDED_BY = (RESPONSE.index(name) for name in ("family", "key", "superseded_by"))
+_FAMILY, _KEY, _SESSION, _TIME, _SUPERSEDED_BY = (
+    RESPONSE.index(name) for name in ("family", "key", "session_id", "time_ns", "superseded_by")
+)
+_NO_RESPONSE = (1 << 63) - 1  # the time from which a session has changed that got new facts alone
 
 
 class Writer:
@@ -76,7 +79,7 @@ class Writer:
             calls: list[Row] = []
             for session in batch.sessions:
                 session_id = self._ids.session_id(session.name)
-                self._touched.sessions.add(session_id)
+                self._touched.add(session_id, None if from_start else _NO_RESPONSE)
                 if session.facts:
                     facts.append((file_id, session_id, number, session.facts))
                     number += 1
@@ -93,11 +96,14 @@ class Writer:
             if not self._touched.whole:
                 self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
                 self._touched.calls.update(row[4] for row in calls)
-            if not from_start:  # the new facts include the earlier ones
+            if not from_start:
+                for row in responses:
+                    self._touched.add(row[_SESSION], row[_TIME])
+                # The new facts include the earlier ones.
                 self._write(_DELETE_FACTS, [row[:2] for row in facts])
             insert_rows(self._connection, "log_sessions", _FACTS, facts)
         if not from_start:
-            fold_repeats(self._connection, self._ids, file_id, first, first_call)
+            fold_repeats(self._connection, self._ids, self._touched, file_id, first, first_call)
         self._limits(file_id, scan)
 
     def _next(self, file_id: int, table: str) -> int:
@@ -127,16 +133,21 @@ class Writer:
 
     def _remove_last(self, file_id: int, count: int) -> None:
         """Delete the last responses of a log, which a resumed scan gives again."""
-        sql = "SELECT n, family FROM responses WHERE file_id = ? AND n >= 0 ORDER BY n DESC LIMIT ?"
+        sql = (
+            "SELECT n, family, session_id, time_ns FROM responses WHERE file_id = ? AND n >= 0 ORDER BY n DESC LIMIT ?"
+        )
         rows = self._connection.execute(sql, (file_id, count)).fetchall()
-        self._touched.families.update(family for _, family in rows if family is not None)
-        self._write("DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, n) for n, _ in rows])
+        for _, family, session_id, time_ns in rows:
+            self._touched.add(session_id, time_ns)
+            if family is not None:
+                self._touched.families.add(family)
+        self._write("DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, row[0]) for row in rows])
 
     def touch(self, file_ids: Iterable[int]) -> None:
         """Note that the sessions of these logs have to be reconciled: a log is gone, or is back."""
         for file_id in file_ids:
             rows = self._connection.execute("SELECT session_id FROM log_sessions WHERE file_id = ?", (file_id,))
-            self._touched.sessions.update(session_id for (session_id,) in rows)
+            self._touched.sessions.update(dict.fromkeys(session_id for (session_id,) in rows))
 
     def move(self, file_id: int, *, counts: bool) -> None:
         """Set whether the rows of a log count: they do not while it is `ELSEWHERE`."""

@@ -6,11 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.histogram import counts_of
 from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.rows import bucket_of
 from sessionlog.ledger.schema import QUARTER_NS
-from tests.ledger.entries import book_of, record, session
+from sessionlog.sources.protocol import LogScan
+from tests.ledger.entries import PRICES, book_of, record, session
 from tests.ledger.little_home import LittleHome
 from tests.profiles import examples
 
@@ -83,6 +86,31 @@ def test_any_window_is_the_sum_of_its_records(sessions, start, end):
     """Half open, at any nanosecond, with either end open, turned round, or beyond what a database can hold."""
     book = book_of(*(session(f"s{number}", *records) for number, records in enumerate(sessions)))
     assert of_parts(book, start, end) == of_records(book, start, end)
+    book.close()
+
+
+@examples(200)
+@given(st.lists(st.tuples(st.lists(told, max_size=3), st.integers(0, 2), st.booleans()), min_size=1, max_size=5))
+def test_totals_of_a_log_that_grows_are_those_of_all_its_records(steps):
+    """Each time only what is new is summed: also where it replaces the last records, repeats earlier ones, or is old."""
+    book = Book(PRICES)
+    for records, replaced, is_asked in steps:
+        book.add_scan(LogScan(sessions=(session("s", *records),), replaced_count=replaced))
+        if is_asked:
+            book.reconcile()
+    book.reconcile()
+    assert of_parts(book, None, None) == of_records(book, None, None)
+    assert compare_derived(book) == []
+    book.close()
+
+
+def test_of_a_log_that_grows_earlier_totals_are_not_summed_again():
+    """They stay as they are, even if they are wrong."""
+    book = book_of(session("s", record(time_ns=QUARTER), record(time_ns=QUARTER + QUARTER_NS)))
+    book.reconcile()
+    book.connection.execute("UPDATE quarter_hours SET input = -1")
+    book.add_scan(LogScan(sessions=(session("s", record(time_ns=QUARTER + QUARTER_NS + 5)),)))
+    assert book.query("SELECT input FROM quarter_hours ORDER BY time_ns", {}) == [(-1,), (20,)]
     book.close()
 
 
