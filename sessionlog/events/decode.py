@@ -74,7 +74,8 @@ def _single(value: dict[str, Any], line: bytes) -> tuple[list[Event], list[LineP
 def event_of(value: dict[str, Any]) -> tuple[Event | None, LineProblem | None]:
     """Make an event of a decoded object; (None, problem) if it has no type, (event, problem) if a field was wrong."""
     type_ = value.get("type")
-    if type_ is None or not (value.keys() >= _ENVELOPE):
+    is_plain = value.keys() == _ENVELOPE
+    if type_ is None or not (is_plain or value.keys() >= _ENVELOPE):
         value = _fold_keys(value)
         type_ = value.get("type")
     if not isinstance(type_, str) or not type_:
@@ -96,7 +97,7 @@ def event_of(value: dict[str, Any]) -> tuple[Event | None, LineProblem | None]:
         ts = ""
     elif parse_time(ts) is None:
         issues.append(f"ts {ts[:40]!r} is not a time" if ts else "no ts")
-    extra = {} if value.keys() == _ENVELOPE else {k: v for k, v in value.items() if k not in _ENVELOPE}
+    extra = {} if is_plain else {k: v for k, v in value.items() if k not in _ENVELOPE}
     event = Event(session_id=session_id, seq=seq, type=type_, ts=ts, data=value.get("data"), extra=extra)
     if issues:
         return event, LineProblem(kind="bad_envelope", detail="; ".join(issues), severity="info")

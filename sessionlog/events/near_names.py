@@ -18,6 +18,8 @@ def misspelt(type_: str, names: Iterable[str]) -> tuple[str, ...]:
     if type_ not in _CHECKED:
         return ()
     known = _known(type_)
+    if known.issuperset(names):
+        return ()
     unknown = [name for name in names if isinstance(name, str) and name not in known]
     return tuple(f"{name[:80]}: unknown; is {meant} meant?" for name in unknown if (meant := _meant(type_, name)))
 

@@ -74,7 +74,7 @@ def check_log(path: str | os.PathLike[str], *, max_line: int = MAX_LINE) -> File
     audit = _Audit(path)
     try:
         for item in read_events(path, max_line=max_line):
-            for problem in [item] if isinstance(item, Problem) else audit.check(item):
+            for problem in (item,) if isinstance(item, Problem) else audit.check(item):
                 counts[problem.kind] += 1
                 damaged += problem.severity == "damage"
                 repairable += problem.severity == "damage" and is_repairable(problem)
@@ -113,31 +113,30 @@ class _Audit:
         self._unknown: set[str] = set()
         self.events = 0
 
-    def check(self, event: Event) -> Iterator[Problem]:
+    def check(self, event: Event) -> list[Problem]:
         self.events += 1
-        last = self._last_seq.pop(event.session_id, None)
-        if last is not None and event.seq != last + 1:
-            kind = "seq_gap" if event.seq > last else "seq_repeat"
-            yield self._note(kind, f"seq {event.seq} after {last}")
-        self._last_seq[event.session_id] = event.seq
+        found: list[Problem] = []
+        session, seq, kind = event.session_id, event.seq, event.type
+        last = self._last_seq.pop(session, None)
+        if last is not None and seq != last + 1:
+            found.append(self._note("seq_gap" if seq > last else "seq_repeat", f"seq {seq} after {last}"))
+        self._last_seq[session] = seq
         if len(self._last_seq) > _MAX_WRITERS:
             del self._last_seq[next(iter(self._last_seq))]  # the writer whose last event is the oldest
-        for detail in number_problems(event):
-            yield self._note("bad_number", detail, "damage")
-        for detail in field_problems(event):
-            yield self._note("unknown_field", detail)
-        if event.type in ("override", "rejected_override") and (problem := override_problem(event)):
-            yield self._note("bad_payload", problem, "damage")
+        found += [self._note("bad_number", detail, "damage") for detail in number_problems(event)]
+        found += [self._note("unknown_field", detail) for detail in field_problems(event)]
+        if kind in ("override", "rejected_override") and (problem := override_problem(event)):
+            found.append(self._note("bad_payload", problem, "damage"))
         now = parse_time(event.ts)
         if now is not None:
             if self._last_ns is not None and now < self._last_ns:
-                yield self._note(
-                    "clock_back", f"ts goes back by {(self._last_ns - now) / 1e9:.3f} s at seq {event.seq}"
-                )
+                detail = f"ts goes back by {(self._last_ns - now) / 1e9:.3f} s at seq {seq}"
+                found.append(self._note("clock_back", detail))
             self._last_ns = now
-        if event.type not in KNOWN_TYPES and event.type not in self._unknown and len(self._unknown) < _MAX_KEPT:
-            self._unknown.add(event.type)
-            yield self._note("unknown_type", f"type {event.type[:60]!r} is passed through")
+        if kind not in KNOWN_TYPES and kind not in self._unknown and len(self._unknown) < _MAX_KEPT:
+            self._unknown.add(kind)
+            found.append(self._note("unknown_type", f"type {kind[:60]!r} is passed through"))
+        return found
 
     def _note(self, kind: str, detail: str, severity: Severity = "info") -> Problem:
         return Problem(path=self._path, line=0, offset=0, kind=kind, detail=detail, severity=severity)

@@ -13,24 +13,28 @@ from sessionlog.events.money import read_usd
 from sessionlog.events.near_names import misspelt
 from sessionlog.events.usage import read_usage
 
+_OBJECTS = (dict, Mapping)  # a dict is known at once, which spares a look at the abstract class
 _USAGE_KEYS: Mapping[str, str] = {"llm.response": "usage", "session.end": "tokens"}
 
 
 def number_problems(event: Event) -> tuple[str, ...]:
     """Name the token counts and costs of an llm.response or session.end that cannot be used."""
     key = _USAGE_KEYS.get(event.type)
-    if key is None or not isinstance(event.data, Mapping):
+    if key is None or not isinstance(event.data, _OBJECTS):
         return ()
     _, issues = read_usage(event.data.get(key))
     _, issue = read_usd(event.data.get("cost_usd"))
+    if not issues and not issue:
+        return ()
     return tuple(f"{event.type} seq {event.seq}: {text}" for text in (*issues, *([issue] if issue else [])))
 
 
 def field_problems(event: Event) -> tuple[str, ...]:
     """Name the fields that are probably misspelt: nothing reads them."""
-    if not isinstance(event.data, Mapping):
+    if not isinstance(event.data, _OBJECTS):
         return ()
-    return tuple(f"{event.type} seq {event.seq}: {text}" for text in misspelt(event.type, event.data))
+    found = misspelt(event.type, event.data)
+    return tuple(f"{event.type} seq {event.seq}: {text}" for text in found) if found else ()
 
 
 def override_problem(event: Event) -> str | None:

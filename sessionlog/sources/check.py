@@ -16,6 +16,7 @@ from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.names import NATIVE
 from sessionlog.sources.protocol import Log
+from sessionlog.sources.record import NO_PROBLEMS, Problems
 from sessionlog.sources.registry import all_sources, source_of
 from sessionlog.sources.spread import Spread, in_shares, spread_files
 
@@ -60,18 +61,18 @@ def _check(item: tuple[str, str] | Problem, *, max_line: int) -> tuple[str, File
 def check_foreign(log: Log) -> FileCheck:
     """Read all sessions of another agent's log to their ends and return the problems found.
 
-    The log is also scanned, because rows that a report skips are damage, too.
+    Rows that only a report skips are damage, too.
     """
-    events = counted = 0
+    events, scanned, problems = 0, NO_PROBLEMS, list[Problem]()
     try:
-        scanned = log.source.scan(log.path, None).problems
-        counted, problems = scanned.count, list(scanned.first)
-        for session_id in log.source.name_sessions(log.path):
-            for item in log.source.read(log.path, session_id):
-                if isinstance(item, Problem):
-                    problems.append(item)
-                else:
-                    events += 1
+        for item in log.source.check(log.path):
+            if type(item) is Problem:
+                problems.append(item)
+            elif type(item) is Problems:
+                scanned = item
+            else:
+                events += 1
+        problems = [*scanned.first, *problems]
     except Exception as error:  # noqa: BLE001 - a bug in a source must not break the check of all others
         problems = [log_problem(log.path, error, log.source.id)]
     found = dict.fromkeys(problems)  # scan and read report the same ones
@@ -80,7 +81,7 @@ def check_foreign(log: Log) -> FileCheck:
     return FileCheck(
         path=log.path,
         events=events,
-        damaged=max(counted, len(damage)),  # a scan names only the first
+        damaged=max(scanned.count, len(damage)),  # a scan names only the first
         damage=tuple(damage[:_MAX_KEPT]),
         notes=tuple(notes[:_MAX_KEPT]),
         counts=dict(Counter(problem.kind for problem in found)),

@@ -327,11 +327,11 @@ class EventFold:
         data = self._response_data(answer)
         events.append(self._event("llm.response", time_ns, data))
         if not (record is not None and record.failed):
-            said: dict[str, Any] = {"role": "assistant", "content": answer.words}
+            message: dict[str, Any] = {"role": "assistant", "content": answer.words}
             if answer.calls:
-                said["tool_calls"] = data["tool_calls"]
-            self._new.append(said)
-            self._prompts.add_answer(said)
+                message["tool_calls"] = data["tool_calls"]
+            self._new.append(message)
+            self._prompts.add_answer(message)
         self._asked_ns = None
 
     def _response_data(self, answer: _Answer) -> dict[str, Any]:

@@ -175,6 +175,11 @@ class Findings:
         if len(self._named) < _MAX_NAMED:
             self._named.append(problem)
 
+    def add(self, problems: Problems) -> None:
+        """Add the problems of a scan."""
+        self._count += problems.count
+        self._named += problems.first[: _MAX_NAMED - len(self._named)]
+
     @property
     def problems(self) -> Problems:
         """The problems noted so far."""
@@ -201,6 +206,7 @@ class UsageFold:
         harness: str = "",
         has_totals: bool = False,
         state: FoldState | None = None,
+        findings: Findings | None = None,
     ) -> None:
         """Start, or resume from the state of an earlier scan.
 
@@ -212,10 +218,11 @@ class UsageFold:
             harness: The agent program's name, for sessions that do not name one.
             has_totals: The source yields `Totals`, so what responses use is summed up.
             state: The value that `state` returned.
+            findings: Where the problems go; None = into new ones.
         """
         self._source, self._path, self._own_id, self._place = source, path, session_id, place
         self._harness, self._has_totals = harness or source, has_totals
-        self.findings = Findings()
+        self.findings = findings or Findings()
         self.limits: dict[str, Limit] = {}
         self.is_provisional = False
         self._records: dict[str, list[Record]] = {}

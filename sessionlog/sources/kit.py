@@ -38,9 +38,9 @@ from sessionlog.sources.contents import (
     with_pictures,
 )
 from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
-from sessionlog.sources.fold_usage import FoldState, UsageFold
+from sessionlog.sources.fold_usage import Findings, FoldState, UsageFold
 from sessionlog.sources.protocol import HEAD, Env, LogScan, Parent, Resume, Retention, Source
-from sessionlog.sources.record import CopyRank, Limit, ScannedSession
+from sessionlog.sources.record import CopyRank, Limit, Problems, ScannedSession
 from sessionlog.sources.steps import (
     At,
     BadNumber,
@@ -488,6 +488,7 @@ def source(
         recognises=recognises,
         scan=driver.scan,
         read=driver.read,
+        check=driver.check,
         read_tail=driver.read_tail,
         read_steps=driver.read_steps,
         name_sessions=names,
@@ -616,6 +617,22 @@ class _Driver(Struct, Generic[R], frozen=True):
         A log of one session may hold rows of others (those that it was forked from): with another's id only these rows
         are read, otherwise all.
         """
+        return self._read(path, session_id, Findings())
+
+    def check(self, path: str) -> Iterator[Event | Problem | Problems]:
+        """Yield all sessions of a log as events, and the problems of a scan. Raises as `scan` does."""
+        names = list(self._name_sessions(path))
+        if len(names) == 1 and self._rows.of_session is None:  # what is read is all of the log
+            findings = Findings()
+            yield from self._read(path, names[0], findings)
+            yield findings.problems
+        else:
+            yield self.scan(path, None).problems
+            for name in names:
+                yield from self.read(path, name)
+
+    def _read(self, path: str, session_id: str | None, findings: Findings) -> Iterator[Event | Problem]:
+        """Yield a session of a log as `read` does; `findings` gets the problems that a scan has."""
         from sessionlog.sources.fold_events import EventFold
 
         rows = self._full_rows
@@ -623,9 +640,9 @@ class _Driver(Struct, Generic[R], frozen=True):
             session_id = session_id or next(iter(self._name_sessions(path)), "")
             rows = rows.of_session(session_id) if session_id else rows
         elif not self._is_apart and session_id in {None, self._session_of(path)} and self._is_long(path):
-            yield from self._read_long(path)
+            yield from self._read_long(path, findings)
             return
-        sessions, steps, room = self._scan_and_keep(path, rows, _ROOM)
+        sessions, steps, room = self._scan_and_keep(path, rows, _ROOM, findings)
         own, known = self._session_of(path), [session.session_id for session in sessions]
         named = () if self._is_apart else tuple(self._name_sessions(path))
         is_apart = self._is_apart or len(named) > 1
@@ -641,13 +658,13 @@ class _Driver(Struct, Generic[R], frozen=True):
         beside = [] if only else list(self._subagent_logs(path))
         logs = [self._read_steps(path, rows) if steps is None else steps]
         for other in beside:
-            found, steps, room = self._scan_and_keep(other, rows, room)
+            found, steps, room = self._scan_and_keep(other, rows, room, Findings())
             sessions = (*sessions, *found)
             logs.append(self._read_steps(other, rows) if steps is None else steps)
         yield from _events(EventFold(sessions, own_id=own, only=only), logs, beside)
 
     def _scan_and_keep(
-        self, path: str, rows: LogFormat[R], room: int
+        self, path: str, rows: LogFormat[R], room: int, findings: Findings
     ) -> tuple[Sequence[ScannedSession], list[Step | Problem] | None, int]:
         """Scan a log that is read next; return its sessions, its steps, and the room that is left.
 
@@ -656,14 +673,19 @@ class _Driver(Struct, Generic[R], frozen=True):
         log = rows.open(path, None)
         if not isinstance(log, _LineReading):
             log.close()
-            return self._scan(path, None, rows).sessions, None, room
+            scan = self._scan(path, None, rows)
+            findings.add(scan.problems)
+            return scan.sessions, None, room
         fold = UsageFold(
-            self._id, path, self._session_of(path), place=log.place, harness=self._harness, has_totals=self._has_totals
-        )
+            self._id, path, self._session_of(path), place=log.place, harness=self._harness,
+            has_totals=self._has_totals, findings=findings,
+        )  # fmt: skip
         state, take = self._new_state(path), fold.take
         kept: list[Step | Problem] | None = []
         for step in self._steps_of(log, state):
-            if type(step) is not Problem:
+            if type(step) is Problem:
+                findings.note(step)
+            else:
                 take[type(step)](step)
             if kept is not None:
                 kept.append(step)
@@ -709,15 +731,15 @@ class _Driver(Struct, Generic[R], frozen=True):
         finally:
             log.close()
 
-    def _read_long(self, path: str) -> Iterator[Event | Problem]:
+    def _read_long(self, path: str, findings: Findings) -> Iterator[Event | Problem]:
         """Yield all of a long log as events; a scan runs some megabytes ahead."""
         from sessionlog.sources.fold_events import EventFold
 
         own, beside = self._session_of(path), list(self._subagent_logs(path))
         log = self._full_rows.open(path, None)
         usage = UsageFold(
-            self._id, path, own, place=log.place, harness=self._harness, has_totals=self._has_totals
-        )  # fmt: skip
+            self._id, path, own, place=log.place, harness=self._harness, has_totals=self._has_totals, findings=findings
+        )
         others = [session for other in beside for session in self.scan(other, None).sessions]
         fold = EventFold(others, own_id=own, facts=usage.facts)
         scanned = chain.from_iterable(self._scanned_ahead(log, path, usage, fold))
@@ -732,7 +754,9 @@ class _Driver(Struct, Generic[R], frozen=True):
         block: list[Step | Problem] = []
         full = size
         for step in self._steps_of(log, self._new_state(path)):
-            if type(step) is not Problem:
+            if type(step) is Problem:
+                usage.findings.note(step)
+            else:
                 take[type(step)](step)
             block.append(step)
             if lines.offset <= full:

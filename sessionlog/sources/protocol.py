@@ -104,6 +104,7 @@ class Source(Struct, frozen=True, kw_only=True):
             exclude (copies, checkpoints).
         scan: (path, where to resume or None) → records for reports, as fast as possible.
         read: (path, session id or None for the first) → the session as events of the native types, and problems.
+        check: path → all of its sessions as `read` yields them, and the problems of a scan, which is made meanwhile.
         read_tail: (path, bytes) → the steps of the rows in the last bytes of a log, for what has just happened.
         read_steps: (path, where to begin or None) → all steps with their texts, for search, each with the offset of its
             row (0 where rows have none). A `Resume` among them is where the next reading may begin: what follows it is
@@ -127,6 +128,7 @@ class Source(Struct, frozen=True, kw_only=True):
     recognises: Callable[[str, bytes], bool]
     scan: Callable[[str, Resume | None], LogScan]
     read: Callable[[str, str | None], Iterator[Event | Problem]]
+    check: Callable[[str], Iterator[Event | Problem | Problems]]
     name_sessions: Callable[[str], Iterable[str]]
     retention: Callable[[Env], Retention | None] = lambda _: None
     sidecars: Callable[[str], Iterable[str]] = lambda _: ()

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.sources.check import check_foreign, check_sources
-from sessionlog.sources.protocol import Log, LogScan
+from sessionlog.sources.protocol import Log
 from sessionlog.sources.record import Problems
+from sessionlog.sources.registry import load_source
 from tests.sources.logs import answered, start, write_log
 from tests.sources.plugin.scribe import SOURCE
 from tests.sources.plugin.scrolls import POINT, installed, row, story, write_scroll
@@ -54,18 +55,19 @@ def test_notes_are_no_damage(tmp_path):
     assert (found.damaged, [p.kind for p in found.notes]) == (0, ["torn_tail"])
 
 
-def test_all_sessions_of_a_log_are_read(tmp_path):
-    """A database holds many."""
-    path = write_scroll(tmp_path / "s.scroll", *story(answers=1))
-    many = {"name_sessions": lambda _: ("a", "b", "c"), "read": lambda path, _: SOURCE.read(path, None)}
-    assert checked(path, **many).events == 3 * checked(path).events
+def test_all_sessions_of_a_log_are_read():
+    """A log may hold many."""
+    path, source = "testdata/sources/otel/claude-code-logs/home/logs.jsonl", load_source("otel")
+    sessions = [list(source.read(path, name)) for name in source.name_sessions(path)]
+    assert len(sessions) == 2
+    assert check_foreign(Log(source=source, path=path)).events == sum(map(len, sessions))
 
 
 def test_more_damage_than_is_kept_is_still_counted(tmp_path):
     """A scan names only the first hundred."""
     one = Problem(path="s", line=1, offset=0, kind="not_json", detail="?")
     path = write_scroll(tmp_path / "s.scroll", *story())
-    assert checked(path, scan=lambda *_: LogScan(problems=Problems(count=5000, first=(one,)))).damaged == 5000
+    assert checked(path, check=lambda _: iter([Problems(count=5000, first=(one,))])).damaged == 5000
     found = checked(write_scroll(tmp_path / "t.scroll", *[b"broken\n"] * 1500))
     assert (found.damaged, len(found.damage), found.counts) == (1500, 1000, {"not_json": 1500})
 
@@ -73,10 +75,10 @@ def test_more_damage_than_is_kept_is_still_counted(tmp_path):
 def test_a_log_that_cannot_be_opened_is_one_finding(tmp_path):
     """Its path is not said twice."""
 
-    def refuse(path, resume):
+    def refuse(path):
         raise LogNotReadable(f"{path}: database is locked")
 
-    [problem] = checked(write_scroll(tmp_path / "s.scroll"), scan=refuse).damage
+    [problem] = checked(write_scroll(tmp_path / "s.scroll"), check=refuse).damage
     assert str(problem) == f"{tmp_path}/s.scroll unreadable database is locked"
 
 

@@ -323,7 +323,7 @@ def test_a_source_that_fails_costs_only_its_own_log(tmp_path, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError("oops")
 
-    broken = replace(load_source("native"), scan=fail, read=fail)
+    broken = replace(load_source("native"), scan=fail, check=fail)
     log = Log(source=broken, path=str(tmp_path / "s.jsonl"))
     assert [str(p).split(" ", 1)[1] for p in scan_or_explain(log)[0].problems.first] == [
         "source_failed native: ZeroDivisionError: oops"
