@@ -12,6 +12,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from sessionlog.events.names import UNKNOWN
@@ -19,6 +20,7 @@ from sessionlog.ledger.schema import SESSION
 from sessionlog.ledger.storable import metadata_text, storable
 from sessionlog.sources.record import ScannedSession
 
+_decode = Decoder().decode
 _FIELDS = tuple(name for name in ScannedSession.__struct_fields__ if name not in {"metadata", "records", "tools"})
 _values_of = attrgetter(*_FIELDS)
 _RENAMED = {"session": "session_id", "end_status": "status"}
@@ -46,8 +48,8 @@ def facts_of(text: str) -> ScannedSession:
 
 def _read_json(text: str) -> Any:
     try:
-        return orjson.loads(text)
-    except ValueError:
+        return _decode(text)  # numbers beyond 64 bits stay whole, which orjson makes floats
+    except ValueError:  # names that are no valid text
         return json.loads(text)
 
 
