@@ -34,6 +34,7 @@ class Manifest(Mapping[tuple[str, str], Entry]):
         """Read the manifest at a path, which exists; torn lines are skipped."""
         self._file = files.open_log(path, buffer=_BUFFER)
         self._at: dict[int, int] = {}  # hash of (source, path) → where the line begins
+        self._last: tuple[int, Entry] | None = None  # what was read last, and where
         begin = 0
         for line in self._file:
             entry = entry_of(line)
@@ -55,10 +56,13 @@ class Manifest(Mapping[tuple[str, str], Entry]):
         return len(self._at)
 
     def _read(self, begin: int) -> Entry:
+        if self._last is not None and self._last[0] == begin:  # `values` asks for a key, then for its value
+            return self._last[1]
         self._file.seek(begin)
         entry = entry_of(self._file.readline())
         if entry is None:
             raise LogNotReadable(f"{self._file.name}: it was changed while it was read")
+        self._last = begin, entry
         return entry
 
     def __del__(self) -> None:

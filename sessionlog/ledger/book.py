@@ -222,4 +222,6 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 def problems_text(problems: Problems) -> str:
     """Return the named problems as JSON."""
+    if not problems.first:
+        return "[]"
     return json.dumps([fields_of(problem) for problem in problems.first[:MOST_NAMED]])

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
+import orjson
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from sessionlog.events.names import UNKNOWN
@@ -17,30 +20,45 @@ from sessionlog.ledger.schema import SESSION
 from sessionlog.ledger.storable import metadata_text, storable
 from sessionlog.sources.record import ScannedSession
 
+_decode = Decoder().decode
 _FIELDS = tuple(name for name in ScannedSession.__struct_fields__ if name not in {"metadata", "records", "tools"})
+_values_of = attrgetter(*_FIELDS)
+_RENAMED = {"session": "session_id", "end_status": "status"}
+_OWN = ("id", "metadata", "archived", "elsewhere", "absorbed")  # what a row has besides fields
+_PLACE = {name: number for number, name in enumerate((*_FIELDS, *_OWN))}
+_in_order = itemgetter(*(_PLACE[_RENAMED.get(name, name)] for name in SESSION))
 
 
 def facts_text(session: ScannedSession) -> str:
     """Return a session's facts as JSON."""
-    facts: dict[str, Any] = {name: getattr(session, name) for name in _FIELDS}
-    return json.dumps(facts | {"metadata": metadata_text(session.metadata)})
+    facts: dict[str, Any] = dict(zip(_FIELDS, _values_of(session), strict=True))
+    facts["metadata"] = metadata_text(session.metadata)
+    try:
+        return orjson.dumps(facts).decode()
+    except TypeError:  # numbers beyond 64 bits, names that are no valid text
+        return json.dumps(facts)
 
 
 def facts_of(text: str) -> ScannedSession:
     """Parse facts that `facts_text` wrote."""
-    facts = json.loads(text)
-    return ScannedSession(**facts | {"metadata": json.loads(facts["metadata"])})
+    facts = _read_json(text)
+    facts["metadata"] = _read_json(facts["metadata"])
+    return ScannedSession(**facts)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return _decode(text)  # numbers beyond 64 bits stay whole, which orjson makes floats
+    except ValueError:  # names that are no valid text
+        return json.loads(text)
 
 
 def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
     """Return a session's row, in the order of `SESSION`, from the facts of all its logs."""
     whole = merge_sessions([facts_of(text) for text in facts])
-    values = {name: getattr(whole, name) for name in _FIELDS} | {
-        "id": session_id, "session": whole.session_id, "end_status": whole.status,
-        "metadata": metadata_text(whole.metadata), "archived": archived, "elsewhere": elsewhere,
-        "absorbed": False,
-    }  # fmt: skip
-    return tuple(storable(value) if isinstance(value, str) else value for value in map(values.__getitem__, SESSION))
+    own = (session_id, metadata_text(whole.metadata), archived, elsewhere, False)  # as `_OWN`
+    row: tuple[Any, ...] = _in_order((*_values_of(whole), *own))
+    return tuple([storable(value) if type(value) is str else value for value in row])
 
 
 def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
@@ -49,6 +67,8 @@ def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
     Facts come from the main logs; logs of sub-agents only extend the times. Of several main logs the latest gives the
     end, the earliest the start. Logs repeat each other's turns, so the greatest number of turns counts.
     """
+    if len(facts) == 1 and _is_complete(facts[0]):
+        return facts[0]
     mains = [one for one in facts if not one.part] or facts
     begun = sorted(mains, key=_begin)
     ended = sorted(mains, key=lambda one: (one.last_ns is not None, one.last_ns or 0, _path(one)))
@@ -74,6 +94,12 @@ def merge_sessions(facts: Sequence[ScannedSession]) -> ScannedSession:
         records=(),
         tools=(),
     )
+
+
+def _is_complete(one: ScannedSession) -> bool:
+    """Whether there is nothing to merge in the facts of a single log."""
+    has_names = bool(one.project and one.harness and one.route) and UNKNOWN not in {one.prompt, one.parent}
+    return has_names and not (one.records or one.tools)
 
 
 def _known(values: Iterable[int | None]) -> Iterator[int]:

@@ -2,11 +2,14 @@
 
 from itertools import permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sessionlog.events.names import UNKNOWN
-from sessionlog.ledger.sessions import merge_sessions
+from sessionlog.ledger.sessions import facts_of, facts_text, merge_sessions
+from sessionlog.sources.record import ScannedSession
 from tests.ledger.entries import NOON, book_of, record, session
 from tests.profiles import examples
 
@@ -130,3 +133,19 @@ def test_records_are_no_facts():
     """The whole does not keep them a second time."""
     found = merge_sessions([session("s", record())])
     assert (found.records, found.tools) == ((), ())
+
+
+@pytest.mark.parametrize("value", [2**63, -(10**30)])
+def test_facts_come_back_as_they_were(value):
+    """Also numbers and names that few formats hold."""
+    whole = ScannedSession(
+        source="x",
+        session_id="s \udcff",
+        path="/a/\udcff",
+        start_ns=value,
+        prompt="☃",
+        metadata={"a": "\udcff", "n": 1},
+    )
+    assert facts_of(facts_text(whole)).start_ns == value
+    assert facts_of(facts_text(replace(whole, start_ns=1))).session_id == "s \udcff"
+    assert facts_of(facts_text(replace(whole, session_id="s", path="/☃"))).prompt == "☃"
