@@ -325,9 +325,7 @@ def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Sess
             key, use = (source, session, path), _Use((known or 0) + (estimated or 0), bool(estimated), tokens or 0)
             one = found.get(key) or _Session(source=source, session=session, path=path)
             found[key] = replace(one, before=use) if is_before else replace(one, now=use)
-    ordered = sorted(
-        found.values(), key=lambda one: (-_both(one).nano, -(one.now or _Use()).tokens, one.path, one.session)
-    )
+    ordered = sorted(found.values(), key=lambda one: (-_both(one).nano, -_both(one).tokens, one.path, one.session))
     left_out, copied = ordered[most:], copied_responses(book)
     chosen = [
         replace(one, copied=copied.get((one.source, one.session, one.path), one.copied)) for one in ordered[:most]

@@ -362,7 +362,9 @@ class CacheFold:
         request.model = next(filter(None, map(text, named)), "")
         request.provider, request.answered_ns = self.usages.provider_of(data), time_ns
         request.has_long_lifetime = bool(usage.cache_write_1h)
-        request.is_inherited = data.get("inherited") is True or (time_ns, _disjoint(usage)) in self._copied
+        request.is_inherited = data.get("inherited") is True or (
+            bool(self._copied) and (time_ns, _disjoint(usage)) in self._copied
+        )
         request.is_counted = bool(usage.prompt) and data.get("quality") != "estimated"
         self.answered.append(request)
         self.usages.add(data)
