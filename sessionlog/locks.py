@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 class InterruptSafeRLock(_thread.RLock):  # type: ignore[misc]  # the stubs call it final; it is not
-    """A reentrant lock whose `with` is atomic; `__exit__` stays C's, which an exception cannot precede."""
+    """A reentrant lock whose `with` is atomic.
+
+    Python looks for signals at the beginning of its functions and after those of C, not after its own return: so
+    `__enter__` is a function of Python, and `__exit__` stays one of C.
+    """
 
     __slots__ = ()
     _recursion_count: Callable[[], int]

@@ -1,6 +1,6 @@
 """The only code that opens, appends to, locks, syncs and renames files.
 
-Callers have its names from here: `from sessionlog import files`. Each room below has one idea:
+Callers have its names from here: `from sessionlog import files`. Each module has one idea:
 
 - `appending`: a log open for appending, one write(2) per line
 - `whole_files`: a file written whole or not at all, and temporary files
