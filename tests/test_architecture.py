@@ -39,15 +39,15 @@ ORDER = (
     {"files", "places", "hashes", "messages"},
     {"events"},
     {"errors"},
-    {"fast_dataclasses", "json_reader", "lazy_imports", "plain_toml"},
+    {"fast_dataclasses", "json_reader", "lazy_imports", "locks", "plain_toml"},
 )
 """From the top of the house to its bottom; rooms of one storey do not know each other. Settings stand on files: they
 are read through the seam to the operating system."""
 
 STAIRS = {
-    "logger": {"files", "settings", "events", "errors"},
-    "integrations": {"logger", "messages", "events", "errors"},
-    "proxy": {"integrations", "logger", "messages", "files", "places", "settings", "events", "errors"},
+    "logger": {"files", "settings", "events", "errors", "locks"},
+    "integrations": {"logger", "messages", "events", "errors", "locks"},
+    "proxy": {"integrations", "logger", "messages", "files", "places", "settings", "events", "errors", "locks"},
     "demo": {"logger", "files", "events", "errors"},
     "guard": {"analytics", "ledger", "sources", "pricing", "files", "places", "hashes", "json_reader", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
@@ -213,7 +213,7 @@ def test_the_write_path_does_not_know_the_read_half():
             if found.module == module and found.target not in reached:
                 reached[found.target] = f"{reached[module]} → {found.target}"
                 waiting.append(found.target)
-    known = {*WRITE_PATH, "errors", "fast_dataclasses", "plain_toml", "_version"}
+    known = {*WRITE_PATH, "errors", "fast_dataclasses", "locks", "plain_toml", "_version"}
     strangers = {way for module, way in reached.items() if room_of(module) not in known}
     assert strangers == set()
 
@@ -226,7 +226,7 @@ def test_recording_loads_nothing_heavy(module):
     loaded = run.stdout.split()
     assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded)
     ours = {room_of(name) for name in loaded if name.split(".")[0] == NAME}
-    assert ours <= {*WRITE_PATH, "errors", "fast_dataclasses", "lazy_imports", "_version", "__init__"}
+    assert ours <= {*WRITE_PATH, "errors", "fast_dataclasses", "lazy_imports", "locks", "_version", "__init__"}
 
 
 @pytest.mark.parametrize(
@@ -297,6 +297,22 @@ def test_only_files_speaks_to_the_file_system():
         for module, line, name in calls()
         if (name == "open" or name in OPENERS) and room_of(module) != "files"
     ]
+    assert wrong == []
+
+
+def test_there_is_one_kind_of_lock():
+    """Others may stay held after a Ctrl-C; a turn's and a hook's are given up, not waited for."""
+    kinds = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Barrier", "allocate_lock"}
+    known = {"conversation.session", "cli.guard"}
+    wrong = [
+        f"{module}:{node.lineno} calls {ast.unparse(node)}"
+        for module, tree in trees().items()
+        if module.removeprefix(f"{NAME}.") not in known
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in kinds
+        if ast.unparse(node) not in {"RLock()", "Condition(self._lock)"}
+    ]
+    wrong += [str(i) for i in imports() if i.target == "_thread" and room_of(i.module) not in {"locks", "cli"}]
     assert wrong == []
 
 

@@ -15,9 +15,11 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from sessionlog import files
 from sessionlog.analytics.columns import Column, counted
+from sessionlog.analytics.copied_responses import copied_responses
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
@@ -25,10 +27,10 @@ from sessionlog.analytics.usage_columns import COST_COLUMNS, Costs
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
-from sessionlog.context.findings import Copied, Finding, SessionFindings, find_in_session
+from sessionlog.context.cache_misses import Copied
+from sessionlog.context.findings import Finding, SessionFindings, find_in_session
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
@@ -55,15 +57,6 @@ _SESSIONS = """
 SELECT s.source, s.session, s.path, SUM(r.cost_nano), SUM(r.estimate_nano), SUM(r.input + r.cache_read + r.cache_write)
 FROM {tables} WHERE {where} GROUP BY s.id, s.source, s.session, s.path
 """
-
-_COPIED = """
-SELECT s.source, s.session, s.path, r.time_ns, r.input, r.output, r.cache_read, r.cache_write
-FROM responses r JOIN sessions s ON s.id = r.session_id
-WHERE NOT r.chosen AND NOT EXISTS (
-    SELECT 1 FROM responses o WHERE o.family = r.family AND o.session_id = r.session_id AND o.chosen
-)
-"""
-"""Responses that are copies of another session's."""
 
 ADVICE: Mapping[str, tuple[str, str]] = {
     "repeated_result": (
@@ -112,7 +105,7 @@ COLUMNS = (
     Column("share", "ratio", "SHARE", 4, label="share of cost"),
     Column("before_count"),
     Column("before_tokens"),
-    Column("before_cost_usd", "list_usd", "BEFORE", 1, label="cost before"),
+    Column("before_cost_usd", "before_usd", "BEFORE", 1, label="cost before"),
     Column("before_share", "ratio", "SHARE THEN", 6, label="share before"),
     Column("evidence", "texts"),
     Column("advice", "text"),
@@ -137,6 +130,7 @@ class AdviceRow(Costs):
         before_count: Occurrences in the time before; None without such a time. So in the other fields.
         before_tokens: The tokens there.
         before_nano: The cost there.
+        before_estimated_nano: The part of it that is estimated.
         before_read_nano: The cost of all sessions that were read, there.
         places: Session and request of the costliest occurrences.
     """
@@ -152,6 +146,7 @@ class AdviceRow(Costs):
     before_count: int | None
     before_tokens: int | None
     before_nano: int | None
+    before_estimated_nano: int | None
     before_read_nano: int | None
     places: tuple[tuple[str, int], ...]
 
@@ -199,10 +194,14 @@ class AdviceReport(Report):
 
     Attributes:
         rows: One for each kind and subject.
-        sessions_read: Sessions whose logs were read.
-        sessions_left_out: Sessions that a limit left out.
+        found: Findings in the window; other rows are of the time before alone.
+        sessions_read: Sessions of the window whose logs were read.
+        before_sessions_read: Those of the time before; None without such a time.
+        sessions_left_out: Sessions of both times that a limit left out.
         read_nano: The cost of those that were read, in the window.
-        left_out_nano: The cost of the others.
+        read_is_estimated: Whether a part of it is estimated.
+        left_out_nano: The cost of the others, in both times.
+        left_out_is_estimated: Whether a part of it is estimated.
     """
 
     schema = "sessionlog.advise/1"
@@ -214,17 +213,20 @@ class AdviceReport(Report):
     group_by: tuple[str, ...] = BY
     rows: tuple[AdviceRow, ...] = ()
     totals: NoTotals = field(default_factory=NoTotals)
+    found: int = 0
     sessions_read: int = 0
+    before_sessions_read: int | None = None
     sessions_left_out: int = 0
     read_nano: int = 0
+    read_is_estimated: bool = False
     left_out_nano: int = 0
+    left_out_is_estimated: bool = False
 
     @property
     def summary(self) -> str:
-        """How many findings, and in how many sessions they were looked for."""
-        cost = f", ${self.read_nano / _NANO:,.2f}" if self.read_nano else ""
-        found = len(self.rows) + self.hidden_rows
-        return f"{counted(found, self.thing)} in {counted(self.sessions_read, 'session')}{cost}"
+        """How many findings the window has, and in how many of its sessions they were looked for."""
+        cost = f", {_usd(self.read_nano, self.read_is_estimated)}" if self.read_nano else ""
+        return f"{counted(self.found, self.thing)} in {counted(self.sessions_read, 'session')}{cost}"
 
     @property
     def why_empty(self) -> str:
@@ -237,8 +239,9 @@ class AdviceReport(Report):
     def extra(self) -> Mapping[str, Any]:
         """What was read, and what was not."""
         return {
-            "sessions_read": self.sessions_read, "sessions_left_out": self.sessions_left_out,
-            "cost_read_usd": self.read_nano / _NANO, "cost_left_out_usd": self.left_out_nano / _NANO,
+            "sessions_read": self.sessions_read, "before_sessions_read": self.before_sessions_read,
+            "sessions_left_out": self.sessions_left_out, "cost_read_usd": self.read_nano / _NANO,
+            "cost_left_out_usd": self.left_out_nano / _NANO,
         }  # fmt: skip
 
     def footnotes(self) -> Iterator[str]:
@@ -248,14 +251,16 @@ class AdviceReport(Report):
             if costliest[row.advice] is row:
                 name = row.keys["subject"] if row.keys["kind"] == "cache_miss" else row.keys["kind"]
                 yield f"{name}: {row.advice} (`{row.command}`)"
-        yield from cost_footnotes(self.priced_from, self.rows)
+        others = self.read_is_estimated, self.left_out_is_estimated, *(row.before_estimated_nano for row in self.rows)
+        yield from cost_footnotes(self.priced_from, self.rows, is_estimated=any(others))
         if self.rows:
             yield "findings overlap: one request may have several, so they do not add up"
         if any(row.before_count is not None for row in self.rows):
             yield "before: the time of the same length before this one, priced in the same way"
         if self.sessions_left_out:
             left = counted(self.sessions_left_out, "session")
-            yield f"{left} of ${self.left_out_nano / _NANO:,.2f} not read: --limit-sessions reads more"
+            cost = _usd(self.left_out_nano, self.left_out_is_estimated)
+            yield f"{left} of {cost} not read: --limit-sessions reads more"
 
 
 def report_advice(paths: Paths = None, *, sessions: int = SESSIONS_READ, **options: Unpack[Options]) -> AdviceReport:
@@ -279,24 +284,34 @@ def report_advice(paths: Paths = None, *, sessions: int = SESSIONS_READ, **optio
     chosen, report = answer(question, lambda book: _choose(book, selection, sessions))
     env = os.environ if question.env is None else question.env
     read, notes = _read(chosen, question, env)
+    rows, now = _rows(read, selection), [one.now for one in read if one.now is not None]
     report = replace(
-        report, rows=_rows(read, selection), sessions_read=len(read), read_nano=sum(one.nano for one in read),
+        report, rows=rows, found=sum(row.count > 0 for row in rows), sessions_read=len(now),
+        before_sessions_read=None if time_before(selection) is None else sum(one.before is not None for one in read),
+        read_nano=sum(one.nano for one in now), read_is_estimated=any(one.is_estimated for one in now),
         notes=(*report.notes, *notes),
     )  # fmt: skip
     return report.sorted_by(question.sort).limited(question.limit)
 
 
+class _Use(NamedTuple):
+    """What a session used in a time: its cost, whether a part of that is estimated, and its tokens."""
+
+    nano: int = 0
+    is_estimated: bool = False
+    tokens: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    """A session to be read: where it is, its cost in the window and in the time before, and what it copied."""
+    """A session to be read: where it is, its use in the window and in the time before, and what it copied."""
 
     source: str
     session: str
     path: str
     size: int = 0
-    nano: int = 0
-    tokens: int = 0
-    before_nano: int = 0
+    now: _Use | None = None
+    before: _Use | None = None
     copied: frozenset[Copied] = frozenset()
 
 
@@ -307,28 +322,26 @@ def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Sess
         if is_before and window is None:
             continue
         for source, session, path, known, estimated, tokens in _sessions(book, replace(selection, window=window)):
-            key, nano = (source, session, path), (known or 0) + (estimated or 0)
+            key, use = (source, session, path), _Use((known or 0) + (estimated or 0), bool(estimated), tokens or 0)
             one = found.get(key) or _Session(source=source, session=session, path=path)
-            found[key] = replace(one, before_nano=nano) if is_before else replace(one, nano=nano, tokens=tokens or 0)
-    ordered = sorted(found.values(), key=lambda one: (-one.nano - one.before_nano, -one.tokens, one.path, one.session))
-    left_out, copied = ordered[most:], _copied(book)
+            found[key] = replace(one, before=use) if is_before else replace(one, now=use)
+    ordered = sorted(found.values(), key=lambda one: (-_both(one).nano, -_both(one).tokens, one.path, one.session))
+    left_out, copied = ordered[most:], copied_responses(book)
     chosen = [
         replace(one, copied=copied.get((one.source, one.session, one.path), one.copied)) for one in ordered[:most]
     ]
     report = AdviceReport(
-        window=selection.window, sessions_left_out=len(left_out), left_out_nano=sum(one.nano for one in left_out),
-        **findings_of(book),
+        window=selection.window, sessions_left_out=len(left_out),
+        left_out_nano=sum(_both(one).nano for one in left_out),
+        left_out_is_estimated=any(_both(one).is_estimated for one in left_out), **findings_of(book),
     )  # fmt: skip
     return chosen, report
 
 
-def _copied(book: ReadBook) -> Mapping[tuple[str, str, str], frozenset[Copied]]:
-    """Return (source, session, path) → the responses that another session paid for."""
-    found: dict[tuple[str, str, str], set[Copied]] = defaultdict(set)
-    for source, session, path, time_ns, given, output, cache_read, cache_write in book.query(_COPIED, {}):
-        usage = TokenUsage(input=given, output=output, cache_read=cache_read, cache_write=cache_write)
-        found[source, session, path].add((time_ns, usage))
-    return {key: frozenset(copies) for key, copies in found.items()}
+def _both(one: _Session) -> _Use:
+    """Return what a session used in the window and in the time before."""
+    now, before = one.now or _Use(), one.before or _Use()
+    return _Use(now.nano + before.nano, now.is_estimated or before.is_estimated, now.tokens + before.tokens)
 
 
 def _sessions(book: ReadBook, selection: Selection) -> Sequence[tuple[Any, ...]]:
@@ -411,7 +424,7 @@ def _rows(read: Mapping[_Session, SessionFindings], selection: Selection) -> tup
                 now[key].append((one.session, finding))
             elif before is not None and finding.time_ns is not None and before.contains(finding.time_ns):
                 then[key].append((one.session, finding))
-    costs = sum(one.nano for one in read), sum(one.before_nano for one in read)
+    costs = sum(one.now.nano for one in read if one.now), sum(one.before.nano for one in read if one.before)
     rows = (
         _row(key, now.get(key, []), None if before is None else then.get(key, []), *costs)
         for key in dict.fromkeys((*now, *then))
@@ -436,6 +449,7 @@ def _row(
         before_count=None if then is None else len(then),
         before_tokens=None if then is None else sum(one.tokens for _, one in then),
         before_nano=(None if then is None else 0) if not then else _sum(_nano(one) for _, one in then),
+        before_estimated_nano=_sum(one.estimated_nano for _, one in then or ()),
         before_read_nano=None if then is None else before_read_nano,
         places=tuple((session, finding.request) for session, finding in costliest[:_EVIDENCE]),
     )  # fmt: skip
@@ -451,6 +465,10 @@ def _nano(finding: Finding) -> int | None:
     if finding.known_nano is None and finding.estimated_nano is None:
         return None
     return (finding.known_nano or 0) + (finding.estimated_nano or 0)
+
+
+def _usd(nano: int, is_estimated: bool) -> str:
+    return f"{'~' if is_estimated else ''}${nano / _NANO:,.2f}"
 
 
 def _sum(values: Iterator[int | None]) -> int | None:

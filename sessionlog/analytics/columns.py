@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Unit = Literal[
-        "count", "bytes", "usd", "whole_usd", "list_usd", "price", "amount", "percent", "ms", "seconds", "days",
-        "ratio", "share", "rate", "text", "texts", "sentences", "objects", "time", "second", "day", "flag",
+        "count", "bytes", "usd", "whole_usd", "list_usd", "before_usd", "price", "amount", "percent", "ms", "seconds",
+        "days", "ratio", "share", "rate", "text", "texts", "sentences", "objects", "time", "second", "day", "flag",
     ]  # fmt: skip
     """Unit of a column's values: `usd` has the marks of its row's cost, `whole_usd` only that of an estimate,
-    `list_usd` and `price` have none; `amount` is in its row's `unit`, `ms` is a time span, `ratio` and `share` of 1,
-    `rate` per second, `time`, `second` (shown with seconds) and `day` are in UTC nanoseconds."""
+    `before_usd` that of an estimate of the time before, `list_usd` and `price` have none; `amount` is in its row's
+    `unit`, `ms` is a time span, `ratio` and `share` of 1, `rate` per second, `time`, `second` (shown with seconds) and
+    `day` are in UTC nanoseconds."""
 
 
 class Column:

@@ -189,10 +189,13 @@ def sum_fields(rows: Iterable[Any], names: Iterable[str]) -> dict[str, Any]:
     return sums
 
 
-def cost_footnotes(priced_from: str, rows: Iterable[Any]) -> Iterator[str]:
-    """Yield the meaning of the cost marks in the rows: `~` for an estimate, `+` for a sum with an unpriced part."""
+def cost_footnotes(priced_from: str, rows: Iterable[Any], *, is_estimated: bool = False) -> Iterator[str]:
+    """Yield the meaning of the cost marks in the rows: `~` for an estimate, `+` for a sum with an unpriced part.
+
+    `is_estimated`: something beside them is marked as an estimate, too.
+    """
     rows = list(rows)
-    if any(row.estimated_nano for row in rows):
+    if is_estimated or any(row.estimated_nano for row in rows):
         yield f"~ estimated from {priced_from}"
     if any(row.cost_nano is not None and row.cost_is_partial for row in rows):
         yield "+ a part of it has no price: `sessionlog pricing MODEL` shows why"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, Self
 
@@ -248,6 +248,7 @@ def scan_routing_quality(
     now: datetime | None = None,
     tz: str | tzinfo = "UTC",
     keep_events: bool = True,
+    progress: Callable[[int, None], None] | None = None,
 ) -> RoutingQualityScan:
     """Measure the routing quality of the native sessions under some folders or files.
 
@@ -258,6 +259,7 @@ def scan_routing_quality(
         now: The present, for a window such as `7d`.
         tz: The time zone of a window's text.
         keep_events: Whether to return `override_events`; without them memory does not grow with the logs.
+        progress: Called with (logs done, None), since the logs are not counted before.
 
     Raises:
         InvalidQuery: The axis is unknown, or a path has what machines export, which has no routing decisions.
@@ -275,7 +277,10 @@ def scan_routing_quality(
                 f"{path}: what machines export has no routing decisions: only sessionlog's own logs have"
             )
     routing = SessionRouting()
-    for log in walk_logs(path for path in paths if path and files.stat_path(path) is not None):
+    existing = (path for path in paths if path and files.stat_path(path) is not None)
+    for done, log in enumerate(walk_logs(existing)):
+        if progress is not None:
+            progress(done, None)
         items = iter((log,)) if isinstance(log, Problem) else _read(log)
         path = log if isinstance(log, str) else log.path
         routing += fold_session(items, window=window, path=path, keep_events=keep_events)

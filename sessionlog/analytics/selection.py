@@ -124,17 +124,18 @@ class Selection:
 
     def where(self, *, listed_only: bool = False) -> tuple[str, dict[str, Any]]:
         """Return the condition on records `r` and sessions `s`, with its parameters (see `filter_condition`)."""
-        condition, parameters = self._filtered(listed_only=listed_only)
+        condition, parameters = self.filtered(listed_only=listed_only)
         timely, bounds = self.in_window()
         return f"{condition} AND {timely}", parameters | bounds
 
     def sums(self, window: UsageWindow | None = None, *, listed_only: bool = False) -> tuple[str, str, dict[str, Any]]:
         """Return the tables of sums in the window, or in another one, their condition, and the parameters of both."""
-        condition, parameters = self._filtered(listed_only=listed_only)
+        condition, parameters = self.filtered(listed_only=listed_only)
         tables, bounds = self.parts(window)
         return OF_PARTS.format(tables), condition, parameters | bounds
 
-    def _filtered(self, *, listed_only: bool) -> tuple[str, dict[str, Any]]:
+    def filtered(self, *, listed_only: bool = False) -> tuple[str, dict[str, Any]]:
+        """Return the condition on sessions `s` and labels `l` alone, with its parameters (see `filter_condition`)."""
         return filter_condition(self.filters, self.now_ns, listed_only=listed_only, expressions=self.expressions)
 
     def parts(self, window: UsageWindow | None = None) -> tuple[str, dict[str, int]]:

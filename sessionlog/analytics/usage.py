@@ -10,7 +10,7 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
 from sessionlog.fast_dataclasses import replace
-from sessionlog.ledger.quarter_hours import OF_PARTS, UNKNOWN
+from sessionlog.ledger.quarter_hours import UNKNOWN
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
@@ -86,10 +86,15 @@ def with_trend(book: ReadBook, selection: Selection, report: UsageReport) -> Usa
 
 def _without_cost(book: ReadBook, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:
     """The (provider, model) pairs without a cost, most sessions first: those without a price; those without tokens."""
-    where, parameters = selection.where()
-    sql = f"""SELECT l.provider, l.model, r.input + r.output + r.cache_read + r.cache_write > 0
-              FROM {OF_PARTS.format("responses")} WHERE r.counts AND {UNKNOWN} AND {where}
-              AND r.session_id IN (SELECT session_id FROM quarter_hours WHERE unknown)
+    condition, parameters = selection.filtered()
+    timely, bounds = selection.in_window()
+    sql = f"""SELECT l.provider, l.model, r.has_tokens FROM (
+                  SELECT DISTINCT r.session_id, r.label_id,
+                      r.input + r.output + r.cache_read + r.cache_write > 0 AS has_tokens
+                  FROM responses r WHERE r.counts AND {UNKNOWN} AND {timely}
+                  AND r.session_id IN (SELECT session_id FROM quarter_hours WHERE unknown)
+              ) r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id WHERE {condition}
               GROUP BY 1, 2, 3 ORDER BY COUNT(DISTINCT s.id) DESC, 1, 2"""  # noqa: S608 - expressions of a closed list; values are bound
+    parameters |= bounds
     found = list(book.query(sql, parameters))
     return tuple(tuple((provider, model) for provider, model, has in found if bool(has) == wanted) for wanted in (1, 0))

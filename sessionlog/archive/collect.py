@@ -27,6 +27,9 @@ _MAGIC = b"SQLite format 3\x00"
 SMALL = 1 << 20
 """Bytes of the largest sidecar that is kept with a log."""
 
+SMALL_LOG = 64 << 10
+"""Bytes of the files of a log up to which they are read once, and its pack shares a file with others."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenFile:
@@ -106,9 +109,10 @@ def contents_of(seen: Sequence[SeenFile], folder: str) -> list[Content]:
         LogNotReadable: One of the log's own files cannot be read; unreadable sidecars are left out.
     """
     contents: list[Content] = []
+    is_small = sum(file.size for file in seen) <= SMALL_LOG
     for file in seen:
         if file.kind == "own":
-            contents.append(_own(file, os.path.join(folder, f"{len(contents)}.db")))
+            contents.append(_own(file, os.path.join(folder, f"{len(contents)}.db"), is_small=is_small))
         elif file.kind != "watched":
             try:
                 contents.append(_beside(file))
@@ -117,11 +121,13 @@ def contents_of(seen: Sequence[SeenFile], folder: str) -> list[Content]:
     return contents
 
 
-def _own(file: SeenFile, snapshot: str) -> Content:
-    with files.open_log(file.path) as opened:
-        is_database = opened.read(len(_MAGIC)) == _MAGIC
-    if is_database and _snapshot(file.path, snapshot):
+def _own(file: SeenFile, snapshot: str, *, is_small: bool) -> Content:
+    with files.open_log(file.path, buffer=0) as opened:
+        begun = opened.read(max(file.size, len(_MAGIC)) if is_small else len(_MAGIC))
+    if begun.startswith(_MAGIC) and _snapshot(file.path, snapshot):
         return _content(file, snapshot)
+    if is_small and len(begun) >= file.size:
+        return Content(path=file.path, mtime_ns=file.mtime_ns, given=begun[: file.size], length=file.size)
     return _content(file, file.path)
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from sessionlog.fast_dataclasses import dataclass
+from sessionlog.fast_dataclasses import dataclass, fields_of
 
 State = tuple[str, int, int, int]
 """(path, size, mtime_ns, ctime_ns)."""
@@ -61,6 +60,8 @@ class Entry:
         files: All of its files.
         archived: When, RFC 3339.
         packed: Size of the pack in bytes.
+        shared: The name of the file that holds its pack and those of other small logs; "" for a file of its own.
+        offset: Where its pack begins in that file.
         replaces: Earlier versions that this one begins with; they are no longer kept.
         subagent_logs: The logs of its session's sub-agents, absolute; older entries do not name them.
     """
@@ -72,13 +73,15 @@ class Entry:
     files: tuple[KeptFile, ...]
     archived: str
     packed: int = 0
+    shared: str = ""
+    offset: int = 0
     replaces: tuple[str, ...] = ()
     subagent_logs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """The path of its pack within the archive."""
-        return os.path.join(self.source, f"{self.version}.tar.zst")
+        """The path within the archive of the file that holds its pack."""
+        return os.path.join(self.source, f"{self.shared or self.version}.tar.zst")
 
     @property
     def kept(self) -> tuple[KeptFile, ...]:
@@ -97,7 +100,10 @@ class Entry:
 
     def to_json(self) -> str:
         """Return the entry on one line."""
-        return json.dumps(asdict(self), ensure_ascii=True, separators=(",", ":"))
+        fields: dict[str, Any] = fields_of(self) | {"files": list(map(fields_of, self.files))}
+        if not self.shared:  # an earlier version of this package knows no such files
+            del fields["shared"], fields["offset"]
+        return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
 
 
 def entry_of(text: str | bytes) -> Entry | None:
@@ -107,11 +113,13 @@ def entry_of(text: str | bytes) -> Entry | None:
         lists: dict[str, Any] = {name: tuple(fields[name]) for name in ("sessions", "replaces")}
         lists |= {"subagent_logs": tuple(fields.get("subagent_logs", ()))}
         entry = Entry(**{**fields, **lists, "files": tuple(KeptFile(**file) for file in fields["files"])})
-        whole = all(type(file.bytes) is int and isinstance(file.path, str) for file in entry.files)
-        names = (entry.source, entry.path, entry.version, entry.archived)
-        return entry if whole and all(isinstance(name, str) for name in names) else None
+        numbers = (entry.packed, entry.offset, *(file.bytes for file in entry.files))
+        names = (entry.source, entry.path, entry.version, entry.archived, entry.shared)
+        texts = (*names, *(file.path for file in entry.files))
+        is_right = all(type(number) is int for number in numbers) and all(isinstance(text, str) for text in texts)
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    return entry if is_right else None
 
 
 def version_of(source: str, path: str, kept: Mapping[str, str]) -> str:

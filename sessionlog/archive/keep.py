@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from sessionlog import files
-from sessionlog.archive.collect import SeenFile, contents_of, last_written_ns, list_files
-from sessionlog.archive.entry import Entry, KeptFile, version_of
+from sessionlog.archive.collect import last_written_ns, list_files
+from sessionlog.archive.entry import Entry
 from sessionlog.archive.manifest import add_entries, read_manifest
-from sessionlog.archive.pack import Content, is_whole, write_pack
-from sessionlog.errors import LogNotReadable, MissingExtra, Problem, problems_dict
+from sessionlog.archive.writing import ToKeep, Written, detail_of, first_entry, write_packs
+from sessionlog.errors import Problem, problems_dict
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log, Source
 from sessionlog.sources.registry import all_sources
+from sessionlog.sources.spread import AT_ONCE, Spread, in_shares
 
 SCHEMA = "sessionlog.archive/1"
 DAY_NS = 86_400 * 1_000_000_000
-_TOGETHER = 256  # entries whose packs are synced and added to the manifest at once
+_TOGETHER = 4096  # entries whose packs are synced and added to the manifest at once
 _BYTES_TOGETHER = 64 << 20
 CLOSED_NS = DAY_NS
 """By default a log is closed when nothing was written to it for a day."""
@@ -90,6 +92,7 @@ def archive_logs(
     now_ns: int | None = None,
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    spread: Spread = in_shares,
 ) -> Archived:
     """Copy all closed logs of this machine that are new or have changed into an archive.
 
@@ -101,6 +104,7 @@ def archive_logs(
         now_ns: The present; of the system's clock when None.
         dry_run: Write nothing; only return what would be done.
         progress: Called with (logs done, logs in all).
+        spread: May give the logs to several processes.
 
     Raises:
         LogNotReadable: Other users can write to the archive's folder.
@@ -111,15 +115,25 @@ def archive_logs(
     keeper = _Keeper(done, read_manifest(folder) if os.path.isdir(folder) else {}, now_ns)
     if not dry_run:
         _sweep(folder, now_ns - DAY_NS)
-    listed = list(discover(env, all_sources() if sources is None else sources))
+    installed = all_sources()
+    chosen = installed if sources is None else sources
+    own = None if all(source in installed for source in chosen) else {source.id: source for source in chosen}
+    listed = list(discover(env, chosen))[::-1]
+    count = len(listed)
+    write = partial(write_packs, folder=folder, moment=format_time(now_ns), sources=own)
     try:
-        for number, item in enumerate(listed):
-            if isinstance(item, Problem):
-                done.problems += [item] if item.severity == "damage" else []
-            else:
-                keeper.archive(item, closed_before_ns=now_ns - closed_ns)
-            if progress is not None:
-                progress(number + 1, len(listed))
+        while listed:
+            while listed and len(keeper.closed) < AT_ONCE:
+                item = listed.pop()  # its memory is needed for what is kept
+                if isinstance(item, Problem):
+                    done.problems += [item] if item.severity == "damage" else []
+                else:
+                    keeper.look(item, closed_before_ns=now_ns - closed_ns)
+                if progress is not None and len(listed) + len(keeper.closed) < count:
+                    progress(count - len(listed) - len(keeper.closed), count)
+            for left in keeper.keep(write, spread if own is None else in_shares):
+                if progress is not None:
+                    progress(count - len(listed) - left, count)
     finally:
         keeper.close()
     return done
@@ -140,17 +154,21 @@ def _sweep(folder: str, before_ns: int) -> None:
 
 
 class _Keeper:
-    """Archives one log after the other."""
+    """Decides which logs are kept, and adds their packs to the archive.
 
-    def __init__(self, done: Archived, known: dict[tuple[str, str], Entry], now_ns: int) -> None:
+    Attributes:
+        closed: The logs to be kept next.
+    """
+
+    def __init__(self, done: Archived, known: Mapping[tuple[str, str], Entry], now_ns: int) -> None:
+        self.closed: list[ToKeep] = []
         self._done, self._known = done, known
         self._moment = format_time(now_ns)
-        self._waiting: list[tuple[Log, Entry, Entry | None, str]] = []  # what it replaces, and the pack's path now
-        self._bytes = 0  # of these packs
-        self._work = os.path.join(done.folder, f".work-{os.getpid()}")
+        self._waiting: list[Written] = []
+        self._bytes = 0  # of their packs
 
-    def archive(self, log: Log, *, closed_before_ns: int) -> None:
-        """Keep a log if it is closed and new; any error but a missing extra becomes a `Problem`."""
+    def look(self, log: Log, *, closed_before_ns: int) -> None:
+        """Decide whether a log is kept: if it is closed and new."""
         try:
             seen = list_files(log)
             before = self._known.get((log.source.id, os.path.abspath(log.path)))
@@ -158,108 +176,68 @@ class _Keeper:
                 self._done.unchanged += 1
             elif last_written_ns(seen) > closed_before_ns:
                 self._done.open += 1
+            elif self._done.dry_run:
+                entry = first_entry(log, seen, self._moment)
+                sizes = (replace(file, bytes=file.size, sha256="?") for file in entry.files)
+                self._done.kept.append(replace(entry, files=tuple(sizes)))
             else:
-                self._keep(log, seen, before)
-        except MissingExtra:
-            raise
-        except (LogNotReadable, OSError) as error:
-            self._fail(log, files.reason_of(error).removeprefix(f"{log.path}: "))
+                number = len(self.closed)
+                self.closed.append(
+                    ToKeep(number=number, source=log.source.id, path=log.path, seen=seen, before=before)
+                )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - a source's mistake must not cost the logs of all others
-            self._fail(log, f"{log.source.id}: {type(error).__name__}: {error}")
+            self._fail(log.path, detail_of(error, log.path, log.source.id))
 
-    def _fail(self, log: Log, detail: str) -> None:
-        problem = Problem(path=log.path, line=0, offset=0, kind="not_archived", detail=detail)
-        self._done.problems.append(problem)
+    def _fail(self, path: str, detail: str) -> None:
+        self._done.problems.append(Problem(path=path, line=0, offset=0, kind="not_archived", detail=detail))
 
-    def _keep(self, log: Log, seen: Sequence[SeenFile], before: Entry | None) -> None:
-        entry = Entry(
-            source=log.source.id, path=os.path.abspath(log.path), version="", sessions=_sessions(log),
-            files=tuple(_state_of(file) for file in seen), archived=self._moment,
-            subagent_logs=tuple(map(os.path.abspath, log.source.subagent_logs(log.path))),
-        )  # fmt: skip
-        if self._done.dry_run:
-            sizes = (replace(file, bytes=file.size, sha256="?") for file in entry.files)
-            self._done.kept.append(replace(entry, files=tuple(sizes)))
-            return
-        try:
-            contents = contents_of(seen, self._work)
-            self._write(log, *_described(entry, seen, contents, before), contents, before)
-        finally:
-            self._remove_work()
-
-    def _write(
-        self, log: Log, entry: Entry, is_longer: bool, contents: Sequence[Content], before: Entry | None
-    ) -> None:
-        path = os.path.join(self._done.folder, entry.name)
-        is_new = files.stat_path(path) is None or not is_whole(path, entry)
-        written = write_pack(path, entry, contents) if is_new else path
-        status = files.stat_path(written)
-        is_longer = is_longer and before is not None and before.version != entry.version
-        entry = replace(
-            entry, packed=0 if status is None else status.st_size,
-            replaces=(before.version,) if is_longer and before is not None else (),
-        )  # fmt: skip
-        self._waiting.append((log, entry, before if is_longer else None, written))
-        self._bytes += entry.packed
-        if len(self._waiting) >= _TOGETHER or self._bytes >= _BYTES_TOGETHER:
-            self._add()
+    def keep(self, write: Callable[[Sequence[ToKeep]], list[Written]], spread: Spread) -> Iterator[int]:
+        """Write the packs of the closed logs and add them; yield how many are left after each."""
+        closed, self.closed = self.closed, []
+        left, first = len(closed), len(self._done.kept)
+        failed: list[Written] = []
+        order: dict[str, int] = {}
+        for _, results in spread(closed, [sum(file.size for file in one.seen) for one in closed], write):
+            for one in results:
+                if one.entry is None:
+                    failed.append(one)
+                else:
+                    order[one.entry.path] = one.number
+                    self._waiting.append(one)
+                    self._bytes += one.entry.packed
+                left -= 1
+                yield left
+            if len(self._waiting) >= _TOGETHER or self._bytes >= _BYTES_TOGETHER:
+                self._add()
+        self._add()
+        for one in sorted(failed, key=lambda one: one.number):
+            self._fail(one.path, one.detail)
+        self._done.kept[first:] = sorted(self._done.kept[first:], key=lambda entry: order[entry.path])
 
     def _add(self) -> None:
         """Make the packs that were written a part of the archive, then delete those that they replace."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         folder = self._done.folder
-        paths = [(written, os.path.join(folder, entry.name)) for _, entry, _, written in waiting]
+        entries = [one.entry for one in waiting if one.entry is not None]
+        paths = {one.written: os.path.join(folder, entry.name) for one, entry in zip(waiting, entries, strict=True)}
         try:
-            files.replace_files([pair for pair in paths if pair[0] != pair[1]])
-            add_entries(folder, [entry for _, entry, _, _ in waiting])
+            files.replace_files([pair for pair in paths.items() if pair[0] != pair[1]])
+            add_entries(folder, entries)
         except Exception as error:  # noqa: BLE001 - entries that wait must not be lost without a word
-            for log, _, _, _ in waiting:
-                self._fail(log, files.reason_of(error))
+            for one in waiting:
+                self._fail(one.path, files.reason_of(error))
             return
-        for log, entry, replaced, _ in waiting:
-            self._known[entry.source, entry.path] = entry
-            self._done.kept.append(entry)
-            if replaced is not None:
+        self._done.kept += entries
+        for one in waiting:
+            if one.replaced is not None:
                 self._done.replaced += 1
                 try:
-                    os.unlink(os.path.join(folder, replaced.name))
+                    os.unlink(os.path.join(folder, one.replaced.name))
                 except FileNotFoundError:
                     pass
                 except OSError as error:
-                    self._fail(log, files.reason_of(error))
+                    self._fail(one.path, files.reason_of(error))
 
     def close(self) -> None:
-        """Add what was written, and remove the folder of temporary files."""
+        """Add what was written."""
         self._add()
-        self._remove_work()
-
-    def _remove_work(self) -> None:
-        if files.stat_path(self._work) is not None:
-            files.remove_directory(self._work)
-
-
-def _sessions(log: Log) -> tuple[str, ...]:
-    return tuple(map(str, log.source.name_sessions(log.path)))
-
-
-def _state_of(file: SeenFile) -> KeptFile:
-    return KeptFile(
-        path=file.path, size=file.size, mtime_ns=file.mtime_ns, ctime_ns=file.ctime_ns, beside=file.kind == "beside"
-    )  # fmt: skip
-
-
-def _described(
-    entry: Entry, seen: Sequence[SeenFile], contents: Iterable[Content], before: Entry | None
-) -> tuple[Entry, bool]:
-    """Return the entry with the hashes of what is kept, and whether it begins with all of the version before."""
-    earlier = {} if before is None else {file.path: file for file in before.kept if not file.beside}
-    states = {file.path: _state_of(file) for file in seen}
-    kept: dict[str, KeptFile] = {}
-    for content in contents:
-        old = earlier.get(content.path)
-        sha256, begun = content.hashed(0 if old is None else old.bytes)
-        kept[content.path] = replace(states[content.path], bytes=content.length, sha256=sha256)
-        if old is not None and old.sha256 == begun:
-            del earlier[content.path]
-    version = version_of(entry.source, entry.path, {path: file.sha256 for path, file in kept.items()})
-    return replace(entry, version=version, files=tuple((states | kept).values())), not earlier

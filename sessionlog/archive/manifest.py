@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, entry_of
 from sessionlog.errors import LogNotReadable
+from sessionlog.fast_dataclasses import replace
 from sessionlog.settings import data_home
 
 _NAME = "manifest.jsonl"
+_LINES = 256  # in one write
+_BUFFER = 16 << 10  # a line is read at a time
 
 
 def archive_folder(env: Mapping[str, str]) -> str:
@@ -23,7 +27,47 @@ def archive_folder(env: Mapping[str, str]) -> str:
     return os.path.join(data_home(env), "sessionlog", "archive")
 
 
-def read_manifest(folder: str) -> dict[tuple[str, str], Entry]:
+class Manifest(Mapping[tuple[str, str], Entry]):
+    """(source, path) → the latest entry of that log, read from its line on each access: there may be very many."""
+
+    def __init__(self, path: str) -> None:
+        """Read the manifest at a path, which exists; torn lines are skipped."""
+        self._file = files.open_log(path, buffer=_BUFFER)
+        self._at: dict[int, int] = {}  # hash of (source, path) → where the line begins
+        begin = 0
+        for line in self._file:
+            entry = entry_of(line)
+            if entry is not None:
+                self._at[hash((entry.source, entry.path))] = begin
+            begin += len(line)
+
+    def __getitem__(self, key: tuple[str, str]) -> Entry:
+        entry = self._read(self._at[hash(key)])
+        if (entry.source, entry.path) != key:
+            raise KeyError(key)
+        return entry
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for entry in map(self._read, self._at.values()):
+            yield entry.source, entry.path
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def _read(self, begin: int) -> Entry:
+        self._file.seek(begin)
+        entry = entry_of(self._file.readline())
+        if entry is None:
+            raise LogNotReadable(f"{self._file.name}: it was changed while it was read")
+        return entry
+
+    def __del__(self) -> None:
+        file = getattr(self, "_file", None)
+        if file is not None:
+            file.close()
+
+
+def read_manifest(folder: str) -> Mapping[tuple[str, str], Entry]:
     """Return (source, path) → the latest entry of that log.
 
     Raises:
@@ -31,23 +75,24 @@ def read_manifest(folder: str) -> dict[tuple[str, str], Entry]:
     """
     check_private(folder)
     path = os.path.join(folder, _NAME)
+    if files.stat_path(path) is not None:
+        return Manifest(path)
     latest: dict[tuple[str, str], Entry] = {}
-    known = files.stat_path(path) is not None
-    for entry in _read_lines(path) if known else _read_packs(folder):
+    for entry in _read_packs(folder):
         before = latest.get((entry.source, entry.path))
-        if before is None or known or before.archived <= entry.archived:
+        if before is None or before.archived <= entry.archived:
             latest[entry.source, entry.path] = entry
-    if not known:
-        files.make_directories(folder)
-        add_entries(folder, latest.values())
+    files.make_directories(folder)
+    add_entries(folder, latest.values())
     return latest
 
 
 def add_entries(folder: str, entries: Iterable[Entry]) -> None:
     """Append entries to the manifest, which makes their packs part of the archive."""
-    lines = [f"{entry.to_json()}\n".encode() for entry in entries]
-    if lines:
-        files.append_private(os.path.join(folder, _NAME), lines)
+    lines = (f"{entry.to_json()}\n".encode() for entry in entries)
+    pieces = iter(lambda: b"".join(islice(lines, _LINES)), b"")
+    if first := next(pieces, b""):
+        files.append_private(os.path.join(folder, _NAME), chain([first], pieces))
 
 
 def check_private(folder: str) -> None:
@@ -67,24 +112,16 @@ def check_private(folder: str) -> None:
         raise LogNotReadable(f"{folder}: others may write to the archive; `chmod go-w` makes it yours alone")
 
 
-def _read_lines(path: str) -> Iterator[Entry]:
-    """The entries of the manifest; a torn line is skipped."""
-    with files.open_log(path) as file:
-        for line in file:
-            entry = entry_of(line)
-            if entry is not None:
-                yield entry
-
-
 def _read_packs(folder: str) -> Iterator[Entry]:
     """The entries of all packs in the archive's folder."""
-    from sessionlog.archive.pack import read_own_line
+    from sessionlog.archive.pack import read_own_lines
 
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
             if name.endswith(".tar.zst") and not name.startswith("."):
                 path = os.path.join(place, name)
-                entry = entry_of(read_own_line(path))
-                if entry is not None and os.path.join(folder, entry.name) == path:
-                    yield entry
+                for line, size in read_own_lines(path):
+                    entry = entry_of(line)
+                    if entry is not None and os.path.join(folder, entry.name) == path:
+                        yield replace(entry, packed=size)

@@ -3,27 +3,38 @@
 The first member is the entry's line of the manifest, the others are the files under their whole paths. A pack is
 written under a temporary name, read back and every hash compared; then it is synced and renamed. Unpacking extracts
 only the files that the entry names, and never outside the folder.
+
+A file of its own for each of very many small logs would cost a sync and a block of the disk each. So small logs share a
+file: their packs one after the other, each a zstd frame of its own, so that damage of one is none of the others.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tarfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, BinaryIO
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, KeptFile, member_of
 from sessionlog.errors import LogNotReadable
-from sessionlog.fast_dataclasses import dataclass
+from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.reader.unpack import zstd_module, zstd_reader
 
 _OWN = "entry.json"
 _LEVEL = 9  # of 60 MB of transcripts 7.0 MB in 1.4 s, with level 6 7.4 MB in 1.2 s
 _BLOCK = 512
+_USTAR_NAME = 100  # bytes
+_USTAR_NUMBER = 8**11 - 1
+_USTAR_REST = (b"0" + b"\0" * 100 + b"ustar\x0000").ljust(_BLOCK - 156, b"\0")
 _SMALL = 1 << 20
+_FRAME = b"\x28\xb5\x2f\xfd"  # begins a frame of zstd
+_SHARED = "small-"  # begins the name of a file that many entries share
+_MOST_SHARED = 16 << 20  # bytes of such a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,42 +100,106 @@ def write_pack(path: str, entry: Entry, contents: Sequence[Content]) -> str:
     return temporary
 
 
-def _tar(entry: Entry, contents: Sequence[Content]) -> Iterator[bytes]:
+def write_shared(folder: str, logs: Sequence[tuple[Entry, Sequence[Content]]]) -> tuple[str, list[Entry]]:
+    """Write the packs of small logs of one source into a file; return its temporary path, and the entries in it.
+
+    Raises:
+        LogNotReadable: What was written is not what was read.
+        OSError: As `write_pack`.
+    """
+    name = f"{_SHARED}{os.urandom(16).hex()}"  # never that of a file to which the manifest refers already
+    packer = _packer(zstd_module("keeping logs"))
+    entries, tars, packs, offset = list[Entry](), list[bytes](), list[bytes](), 0
+    for log_entry, contents in logs:
+        entry = replace(log_entry, shared=name, offset=offset)
+        tar = b"".join(_tar(entry, contents, is_last=False))
+        packer.set_pledged_input_size(len(tar))  # as in `_packed`
+        pack = packer.compress(tar, packer.FLUSH_FRAME)
+        entries.append(replace(entry, packed=len(pack)))
+        tars.append(tar)
+        packs.append(pack)
+        offset += len(pack)
+    path = os.path.join(folder, entries[0].name)
+    files.make_directories(os.path.dirname(path))
+    temporary = files.write_temporary(path, packs, is_synced=False)
+    if not _holds(temporary, entries, tars):
+        os.unlink(temporary)
+        raise LogNotReadable(f"{path}: what was written is not what was read")
+    return temporary, entries
+
+
+def _holds(path: str, entries: Sequence[Entry], tars: Sequence[bytes]) -> bool:
+    """Whether a file holds the packs of entries, and they hold these bytes."""
+    zstd = zstd_module("the archive")
+    try:
+        with files.open_log(path) as file:
+            return all(
+                zstd.decompress(file.read(entry.packed)) == tar for entry, tar in zip(entries, tars, strict=True)
+            )
+    except (LogNotReadable, zstd.ZstdError):
+        return False
+
+
+def _tar(entry: Entry, contents: Sequence[Content], *, is_last: bool = True) -> Iterator[bytes]:
     own = entry.to_json().encode()
     yield from _member(_OWN, len(own), 0, [own])
     for content in contents:
         yield from _member(member_of(content.path), content.length, content.mtime_ns, content.pieces())
-    yield b"\0" * (2 * _BLOCK)
+    if is_last:  # `tar` reads no further than this
+        yield b"\0" * (2 * _BLOCK)
 
 
 def _member(name: str, size: int, mtime_ns: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = size, 0o600, max(0, mtime_ns // 1_000_000_000)
-    yield info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+    yield _header(name, size, max(0, mtime_ns // 1_000_000_000))
     yield from pieces
     yield b"\0" * (-size % _BLOCK)
 
 
+def _header(name: str, size: int, mtime: int) -> bytes:
+    """The header of a member. `tarfile` takes four times as long for what nearly all of them need."""
+    if len(name) > _USTAR_NAME or not name.isascii() or max(size, mtime) > _USTAR_NUMBER:
+        info = tarfile.TarInfo(name)
+        info.size, info.mode, info.mtime = size, 0o600, mtime
+        return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+    begun = b"%b0000600\0%b%011o\0%011o\0" % (name.encode().ljust(_USTAR_NAME, b"\0"), b"0000000\0" * 2, size, mtime)
+    checksum = b"%06o\0 " % (sum(begun) + sum(_USTAR_REST) + sum(b" " * 8))
+    return b"".join((begun, checksum, _USTAR_REST))
+
+
 def _packed(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-    zstd = zstd_module("keeping logs")
-    parameter = zstd.CompressionParameter
-    options = {parameter.compression_level: _LEVEL, parameter.checksum_flag: 1}
+    packer = _packer(zstd_module("keeping logs"))
     if size < _SMALL:  # zstd needs to know that the data is small, or it makes tables for megabytes
-        yield zstd.compress(b"".join(pieces), options=options)
+        whole = b"".join(pieces)
+        packer.set_pledged_input_size(len(whole))
+        yield packer.compress(whole, packer.FLUSH_FRAME)
         return
-    packer = zstd.ZstdCompressor(options=options)
     for piece in pieces:
         yield packer.compress(piece)
     yield packer.flush()
 
 
+def _packer(zstd: Any) -> Any:
+    parameter = zstd.CompressionParameter
+    return zstd.ZstdCompressor(options={parameter.compression_level: _LEVEL, parameter.checksum_flag: 1})
+
+
+def _open(path: str, entry: Entry | None) -> BinaryIO:
+    """Open a pack, of an entry if others share its file."""
+    file = files.open_log(path)
+    if entry is None or not entry.shared:
+        return file
+    with file:
+        file.seek(max(0, entry.offset))
+        return io.BytesIO(file.read(max(0, min(entry.packed, _MOST_SHARED))))
+
+
 @contextmanager
-def _members(path: str) -> Iterator[tarfile.TarFile]:
+def _members(path: str, opened: Callable[[], BinaryIO]) -> Iterator[tarfile.TarFile]:
     """Open a pack; any damage raises `LogNotReadable`."""
     zstd = zstd_module("the archive")
     try:
         with (
-            files.open_log(path) as file,
+            opened() as file,
             zstd_reader(zstd, file) as unpacked,
             tarfile.open(fileobj=unpacked, mode="r|") as tar,  # its name only: no file is opened
         ):
@@ -141,7 +216,7 @@ def is_whole(path: str, entry: Entry) -> bool:
     wanted = {member_of(file.path): file.sha256 for file in entry.kept}
     found: dict[str, str] = {}
     try:
-        with _members(path) as tar:
+        with _members(path, partial(_open, path, entry)) as tar:
             for member in tar:
                 if member.name != _OWN:
                     found[member.name] = _hash_of(tar.extractfile(member))
@@ -164,7 +239,7 @@ def unpack(path: str, entry: Entry, folder: str) -> None:
         LogNotReadable: The pack is missing or damaged, or a file in it is not what the entry describes.
     """
     wanted = {member_of(file.path): file for file in entry.kept}
-    with _members(path) as tar:
+    with _members(path, partial(_open, path, entry)) as tar:
         for member in tar:
             file = wanted.get(member.name)
             if file is not None and _is_harmless(member, file):
@@ -187,10 +262,28 @@ def _hash_of_file(path: str) -> str:
         return _hash_of(file)
 
 
-def read_own_line(path: str) -> bytes:
-    """Return the line of its entry that a pack holds; empty where it has none."""
+def read_own_lines(path: str) -> Iterator[tuple[bytes, int]]:
+    """Yield (the line of its entry, size) of each pack in a file; the line is empty where there is none."""
+    if not os.path.basename(path).startswith(_SHARED):
+        status = files.stat_path(path)
+        yield _own_line(path, partial(files.open_log, path)), 0 if status is None else status.st_size
+        return
+    zstd = zstd_module("the archive")
+    whole, at = files.read_small(path, _MOST_SHARED) or b"", 0
+    while (at := whole.find(_FRAME, at)) >= 0:
+        pack = whole[at:]
+        with suppress(zstd.ZstdError):
+            pack = pack[: zstd.get_frame_size(pack)]
+        line = _own_line(path, partial(io.BytesIO, pack))
+        at += len(pack) if line else 1  # damaged: the next pack begins anywhere
+        if line:
+            yield line, len(pack)
+
+
+def _own_line(path: str, opened: Callable[[], BinaryIO]) -> bytes:
+    """The line of its entry that a pack holds; empty where it has none."""
     try:
-        with _members(path) as tar:
+        with _members(path, opened) as tar:
             first = next(iter(tar), None)
             file = None if first is None or first.name != _OWN else tar.extractfile(first)
             return b"" if file is None else file.read()

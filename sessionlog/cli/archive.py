@@ -11,6 +11,7 @@ from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, Exit, fail, print_json
+from sessionlog.engine.shares import map_shares
 from sessionlog.render.archive import render_archived
 from sessionlog.sources.registry import choose_sources
 
@@ -31,7 +32,7 @@ def archive(*, source: list[str] | None, older_than: str, dry_run: bool, as_json
     with r.scan_progress() as progress:
         done = archive_logs(
             archive_folder(context.env), context.env, sources=choose_sources(r.split_list(source)), closed_ns=closed_ns,
-            now_ns=now_ns, dry_run=dry_run, progress=progress,
+            now_ns=now_ns, dry_run=dry_run, progress=progress, spread=map_shares,
         )  # fmt: skip
     if as_json:
         print_json(done.to_dict())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sessionlog import files
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json, print_text
+from sessionlog.engine.shares import map_shares
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.render.check import OF_EXPORTS, check_document, is_left, render_check, render_repair
@@ -36,7 +37,7 @@ def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, a
             _check_places(places, context, strict=strict, notes=notes, as_json=as_json)
             return
     with r.scan_progress() as progress:
-        found = list(check_sources(context.paths, context.env, max_line=max_line, progress=progress))
+        found = list(check_sources(context.paths, context.env, max_line=max_line, progress=progress, spread=map_shares))
     results = [result for _, result in found]
     repairs = _repair(found, max_line) if repair else None
     if as_json:

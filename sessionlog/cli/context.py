@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, tzinfo
 from functools import partial
 
 from sessionlog.analytics.session_requests import count_session_requests
@@ -11,12 +10,17 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note, print_json, print_text
-from sessionlog.cli.reporting import choose_one, note_archived, present, price_book, print_lines, read_settings
-from sessionlog.context.cache_misses import cache_misses
+from sessionlog.cli.reporting import (
+    ReportContext,
+    choose_one,
+    note_archived,
+    price_book,
+    print_lines,
+    read_settings,
+    report_context,
+)
 from sessionlog.context.xray.report import xray
 from sessionlog.fast_dataclasses import replace
-from sessionlog.pricing.book import PriceBook
-from sessionlog.render.cache_misses import render_cache_misses, render_cache_misses_csv
 from sessionlog.render.context import render_context, render_context_csv
 from sessionlog.render.notes import damage_note
 
@@ -47,38 +51,45 @@ def context(
     form, settings = choose_one(json=as_json, csv=as_csv), read_settings()
     if cache and (request is not None or full):
         fail("--cache shows all requests; leave out --request and --full")
+    shared, folder = report_context(None, tz=tz, now=now, settings=settings), directory or settings.session_dir
     if target is None:
         [target] = newest_sessions(1, settings, directory)
     if cache:
-        where = resolve_zone(tz or settings.timezone or "local"), present(now)
-        _show_cache_misses(target, directory or settings.session_dir, form, price_book(settings, prices), *where)
+        _show_cache_misses(target, folder, form, prices, shared)
         return
-    with open_session(target, directory or settings.session_dir, os.environ) as (log, session, entry):
+    with open_session(target, folder, os.environ) as (log, session, entry):
         report = xray(log, session, request=request)
     if entry is not None:
         report = replace(report, path=entry.path)
         note_archived(entry)
     request_count = count_session_requests(
-        report.session, report.path if entry is None else None, env=os.environ, ledger=settings.ledger_path,
+        report.session, report.path if entry is None else None, env=shared.env, ledger=shared.ledger,
     )  # fmt: skip
     report = replace(report, session_requests=request_count)
     if form == "table":
-        zone = resolve_zone(tz or settings.timezone or "local")
-        print_lines(partial(render_context, report, zone=zone, now=present(now), full=full))
+        print_lines(partial(render_context, report, zone=resolve_zone(shared.zone), now=shared.now, full=full))
         return
     print_json(report.to_dict(full=full)) if form == "json" else print_text(render_context_csv(report))
     if report.problem_count:
         note(damage_note(report.problem_count, report.problems))
 
 
-def _show_cache_misses(target: str, directory: str, form: str, prices: PriceBook, zone: tzinfo, now: datetime) -> None:
+def _show_cache_misses(target: str, directory: str, form: str, prices: str | None, shared: ReportContext) -> None:
+    from sessionlog.analytics.copied_responses import copied_beside
+    from sessionlog.context.cache_misses import cache_misses
+    from sessionlog.render.cache_misses import render_cache_misses, render_cache_misses_csv
+
+    zone, book = resolve_zone(shared.zone), price_book(shared.settings, prices)
     with open_session(target, directory, os.environ) as (log, session, entry):
-        report = cache_misses(log, session, price=prices.price)
+        report = cache_misses(log, session, price=book.price)
+        copied = copied_beside(log, session) if report.misses else None
+        if copied:
+            report = cache_misses(log, session, price=book.price, copied=copied)
     if entry is not None:
         report = replace(report, path=entry.path)
         note_archived(entry)
     if form == "table":
-        print_lines(partial(render_cache_misses, report, zone=zone, now=now))
+        print_lines(partial(render_cache_misses, report, zone=zone, now=shared.now))
         return
     print_json(report.to_dict()) if form == "json" else print_text(render_cache_misses_csv(report))
     if report.problem_count:

@@ -12,7 +12,7 @@ from sessionlog.archive.entry import Entry
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
-from sessionlog.cli.reporting import note_archived, price_book, print_lines, report_context, scan_progress
+from sessionlog.cli.reporting import note_archived, own_prices, print_lines, report_context, scan_progress
 from sessionlog.fast_dataclasses import replace
 from sessionlog.render.diff import render_diff
 from sessionlog.render.notes import damage_note
@@ -68,7 +68,7 @@ def _compare(
     if len(pair) != 2:
         fail("name both sessions, or none")
     a, b = pair
-    folder, book = directory or context.settings.session_dir, price_book(context.settings, prices)
+    folder, book = directory or context.settings.session_dir, own_prices(context.settings, prices)
     with open_session(a, folder, os.environ) as left, open_session(b, folder, os.environ) as right:
         with scan_progress() as progress:
             found = diff_sessions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from sessionlog.cli import reporting as r
@@ -72,10 +73,21 @@ def find(
         query=query, part=part or "", kinds=KINDS if file else (), since=since, until=until, session=session,
         filters={"project": project or [], "source": split_list(source)}, limit=limit or None,
     )  # fmt: skip
-    _show(question, context, as_json=as_json, file=file or "", is_error=error is not None)
+    has_hits = _show(question, context, as_json=as_json, file=file or "", is_error=error is not None)
+    if words and len(words) > 1 and _is_place(words[-1], is_found=has_hits):
+        note(f"{words[-1]} was searched as a word: --project FOLDER, --source AGENT or --session ID limits the search")
+    if not has_hits:
+        raise Exit(NOTHING)
 
 
-def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: str, is_error: bool) -> None:
+def _is_place(word: str, *, is_found: bool) -> bool:
+    """Whether a last word was meant as a path, which other commands take: it exists, and no hit has it as a word."""
+    has_folder = os.sep in word or word in (os.curdir, os.pardir)
+    return (has_folder or not is_found) and os.path.lexists(os.path.expanduser(word))
+
+
+def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: str, is_error: bool) -> bool:
+    """Search, and print what is found; return whether anything is."""
     wanted = (lambda hit: names_file(hit, file)) if file else None
     found = _search(_of_errors(question, Kind.ERROR) if is_error else question, context, wanted)
     if is_error and not found.hits:
@@ -102,13 +114,12 @@ def _show(question: Question, context: r.ReportContext, *, as_json: bool, file: 
                 else render_found(found, view(width=width), file=file)
             )
         )
-    if not found.hits:
-        if not as_json:
-            if found.has_logs:
-                note(_next_step(question, file=file, is_error=is_error))
-            else:
-                note(r.nothing_found(context, narrowed=False))
-        raise Exit(NOTHING)
+    if not found.hits and not as_json:
+        if found.has_logs:
+            note(_next_step(question, file=file, is_error=is_error))
+        else:
+            note(r.nothing_found(context, narrowed=False))
+    return bool(found.hits)
 
 
 def _next_step(question: Question, *, file: str, is_error: bool) -> str:

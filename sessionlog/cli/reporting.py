@@ -490,22 +490,25 @@ class ScanProgress:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._started = time.monotonic()
+        self._due = time.monotonic() + 0.5
         self._bar: ScanBar | None = None
 
     def __enter__(self) -> Callable[[int, int | None], None] | None:
         return self._advance if sys.stderr.isatty() else None
 
     def _advance(self, done: int, total: int | None) -> None:
-        is_open = total is None or done < total
-        if self._bar is None and is_open and time.monotonic() - self._started > 0.5:
+        if total is not None and done >= total:
+            self.__exit__()
+            return
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + 0.05  # of very many small logs each update would take as long as the log
+        if self._bar is None:
             from sessionlog.render.progress import ScanBar
 
             self._bar = ScanBar(total, self._what)
-        if self._bar is not None:
-            self._bar.advance(done)
-        if not is_open:
-            self.__exit__()
+        self._bar.advance(done)
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

@@ -28,7 +28,8 @@ def routing_quality(*, axis: str | None, width: int | None, **settings: Any) -> 
             fail("only sessionlog's own logs have routing decisions: use --source native")
     window = parse_usage_window(arguments.since, until=arguments.until, now=context.now, tz=context.zone)
     folders = context.paths or context.settings.session_dir
-    scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False)
+    with r.scan_progress() as progress:
+        scan = scan_routing_quality(folders, window=window, axis=axis, keep_events=False, progress=progress)
     if arguments.form == "table":
         _print(scan, context, width)
     else:

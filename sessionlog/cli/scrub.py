@@ -7,6 +7,7 @@ from functools import partial
 
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
+from sessionlog.engine.shares import map_shares
 from sessionlog.render.scrub import render_scrub, scrub_document
 from sessionlog.sources.scrub import scrub_logs
 
@@ -23,7 +24,7 @@ def scrub(*, paths: list[str] | None, write: str | None, as_json: bool) -> None:
         if _is_inside(write or "", path):
             fail(f"--write {write}: is inside {path}, which is only read; name a folder elsewhere")
     with r.scan_progress() as progress:
-        results = list(scrub_logs(context.paths, context.env, copies=write, progress=progress))
+        results = list(scrub_logs(context.paths, context.env, copies=write, progress=progress, spread=map_shares))
     if as_json:
         print_json(scrub_document(results))
     else:

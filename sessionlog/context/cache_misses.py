@@ -10,7 +10,7 @@ Lifetimes are the providers' defaults: five minutes, or an hour where the log sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from sessionlog.errors import LogNotReadable, Problem, problems_dict
@@ -176,18 +176,25 @@ class AnsweredRequest:
     detail: str = ""
 
 
-def cache_misses(log: Log, session: str | None = None, *, price: Price | None = None) -> CacheReport:
+Copied = tuple[int | None, TokenUsage]
+"""The time and usage of a response that another session paid for."""
+
+
+def cache_misses(
+    log: Log, session: str | None = None, *, price: Price | None = None, copied: Collection[Copied] = ()
+) -> CacheReport:
     """Find the cache misses of a session.
 
     Args:
         log: Its log.
         session: Its id in a log that holds several; None for the first.
         price: Prices tokens; None leaves costs out.
+        copied: As in `CacheFold`.
 
     Raises:
         LogNotReadable: The log cannot be read, or has no answered request.
     """
-    fold = CacheFold(own=log.source.id in OWN)
+    fold = CacheFold(own=log.source.id in OWN, copied=copied)
     damage = Damage()
     for event in damage.events(read_session(log, session)):
         fold.apply(event)
@@ -287,8 +294,15 @@ class CacheFold:
         usages: The usage of each.
     """
 
-    def __init__(self, *, own: bool) -> None:
-        """Begin; `own` as in `ConversationFold`."""
+    def __init__(self, *, own: bool, copied: Collection[Copied] = ()) -> None:
+        """Begin.
+
+        Args:
+            own: As in `ConversationFold`.
+            copied: Responses that another session paid for, which the log itself does not mark: resumed sessions of
+                Claude Code up to 2.0.14.
+        """
+        self._copied = copied
         self.answered: list[AnsweredRequest] = []
         self.usages = ResponseUsages()
         self._own = own
@@ -348,7 +362,9 @@ class CacheFold:
         request.model = next(filter(None, map(text, named)), "")
         request.provider, request.answered_ns = self.usages.provider_of(data), time_ns
         request.has_long_lifetime = bool(usage.cache_write_1h)
-        request.is_inherited = data.get("inherited") is True
+        request.is_inherited = data.get("inherited") is True or (
+            bool(self._copied) and (time_ns, _disjoint(usage)) in self._copied
+        )
         request.is_counted = bool(usage.prompt) and data.get("quality") != "estimated"
         self.answered.append(request)
         self.usages.add(data)
@@ -359,6 +375,13 @@ class CacheFold:
             request.reason, request.detail = _reason(self._previous, request, is_compacted=self._is_compacted)
             self._previous.messages = ()
         self._previous, self._is_compacted = request, False
+
+
+def _disjoint(usage: TokenUsage) -> TokenUsage:
+    """Return a usage in the classes that the ledger can compare."""
+    return TokenUsage(
+        input=usage.input, output=usage.output, cache_read=usage.cache_read, cache_write=usage.cache_write
+    )
 
 
 def _tools(tools: Json) -> tuple[_Block, ...]:

@@ -16,12 +16,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from sessionlog.context.cache_misses import AnsweredRequest, CacheFold, CacheMiss, Price, find_misses
+from sessionlog.context.cache_misses import AnsweredRequest, CacheFold, CacheMiss, Copied, Price, find_misses
 from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.events.usage import read_usage
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.sources.contents import text_of
@@ -107,10 +106,6 @@ class _Run(NamedTuple):
     requests: tuple[int, ...] = ()
 
 
-Copied = tuple[int | None, TokenUsage]
-"""The time and usage of a response that another session paid for."""
-
-
 def find_in_session(
     events: Iterable[Event], source: str, price: Price, copied: Collection[Copied] = ()
 ) -> SessionFindings:
@@ -120,8 +115,7 @@ def find_in_session(
         events: All of them.
         source: The id of its agent.
         price: Prices tokens.
-        copied: Responses that another session paid for, which the log itself does not mark: resumed sessions of
-            Claude Code up to 2.0.14.
+        copied: As in `CacheFold`.
     """
     fold = _FindingsFold(own=source in OWN, copied=copied)
     for event in events:
@@ -133,8 +127,8 @@ class _FindingsFold:
     """Collects the facts of a session that findings are made of."""
 
     def __init__(self, *, own: bool, copied: Collection[Copied]) -> None:
-        self._own, self._copied = own, copied
-        self._cache = CacheFold(own=own)
+        self._own = own
+        self._cache = CacheFold(own=own, copied=copied)
         self._costs: list[tuple[bool, int | None]] = []  # of each answered request: it failed, its recorded cost
         self._results: list[_Result] = []
         self._first_open = 0  # results from here on are still in the context
@@ -166,8 +160,6 @@ class _FindingsFold:
             self._request(data)
         elif event.type == "llm.response" and len(self._cache.answered) > answered:
             self._costs.append((bool(data.get("error")), read_usd(data.get("cost_usd"))[0]))
-            if self._copied and (event.time_ns, _disjoint(data)) in self._copied:
-                self._cache.answered[-1].is_inherited = True
         elif event.type == "tool.call":
             self._result(data)
         elif (event.type == "compaction.end" and has_compacted(data)) or event.type == "history.clear":
@@ -322,14 +314,6 @@ class _Bill:
             kind=kind, subject=subject, request=numbers[0] + 1, time_ns=self._answered[numbers[0]].answered_ns,
             tokens=tokens, known_nano=sum(known) if known else None, estimated_nano=sum(priced) if priced else None,
         )  # fmt: skip
-
-
-def _disjoint(data: Mapping[str, Json]) -> TokenUsage:
-    """Return a response's usage in the classes that the ledger can compare."""
-    usage = read_usage(data.get("usage"))[0]
-    return TokenUsage(
-        input=usage.input, output=usage.output, cache_read=usage.cache_read, cache_write=usage.cache_write
-    )
 
 
 def _of_miss(miss: CacheMiss, answered: Sequence[AnsweredRequest]) -> Finding:

@@ -11,7 +11,6 @@ The invariant: a snapshot sees only complete records, and records never change.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from sessionlog.context.steps import RequestUsageSnapshot, read_duration
 from sessionlog.context.usage import TurnUsage, read_counts, tokens_of
 from sessionlog.events.times import format_time, utc_time
 from sessionlog.fast_dataclasses import replace
+from sessionlog.locks import RLock
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.read import read_entries
 
@@ -50,7 +50,7 @@ class AgentRecorder:
 
     def __init__(self, *, clock: Callable[[], int] = time.time_ns) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = RLock()
         self._turn = 0
         self._requests: list[_Request] = []
         self.messages: tuple[Entry, ...] | None = None
@@ -112,7 +112,7 @@ class _Registered(NamedTuple):
 
 
 _agents: dict[str, _Registered] = {}
-_lock = threading.Lock()
+_lock = RLock()
 
 
 def register_agent(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache, lru_cache
-from hashlib import sha1, sha256
 from importlib import import_module
 from typing import Any
 
@@ -108,6 +107,8 @@ def _splintr(vocabulary: str) -> Tokenize | None:
 
 
 def _tiktoken(vocabulary: str) -> Tokenize | None:
+    from hashlib import sha1, sha256
+
     checksum = _TIKTOKEN.get(vocabulary)
     folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
     if checksum is None or not folder:

@@ -25,7 +25,7 @@ MAX_COUNT = 2**53
 TOKEN_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
 
 
-@dataclass(slots=True, kw_only=True, unsafe_hash=True)  # a frozen one takes three times as long to make
+@dataclass(slots=True, unsafe_hash=True)  # a frozen one takes three times as long to make
 class TokenUsage:
     """Token counts of one response, or a sum of many. Treat it as immutable.
 
@@ -57,12 +57,12 @@ class TokenUsage:
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cache_read=self.cache_read + other.cache_read,
-            cache_write=self.cache_write + other.cache_write,
-            reasoning=self.reasoning + other.reasoning,
-            cache_write_1h=self.cache_write_1h + other.cache_write_1h,
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.reasoning + other.reasoning,
+            self.cache_write_1h + other.cache_write_1h,
         )
 
     def add(self, other: TokenUsage) -> None:
@@ -95,10 +95,14 @@ class TokenUsage:
     def to_dict(self) -> dict[str, int]:
         """JSON shape of a native log: input, output, total always; the rest when not zero."""
         out = {"input": self.input, "output": self.output}
-        for key in ("cache_read", "cache_write", "reasoning", "cache_write_1h"):
-            value: int = getattr(self, key)
-            if value:
-                out[key] = value
+        if self.cache_read:
+            out["cache_read"] = self.cache_read
+        if self.cache_write:
+            out["cache_write"] = self.cache_write
+        if self.reasoning:
+            out["reasoning"] = self.reasoning
+        if self.cache_write_1h:
+            out["cache_write_1h"] = self.cache_write_1h
         out["total"] = self.total
         return out
 

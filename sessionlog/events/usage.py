@@ -61,6 +61,7 @@ _NO_CLASS = _TOTALS | frozenset({
 _DETAILS = frozenset({*_INPUT_DETAILS, *_OUTPUT_DETAILS})
 _SUMS = frozenset({*_INPUT, *_OUTPUT})
 _NATIVE = frozenset({*TOKEN_CLASSES, "total"})
+_ZEROS = (0,) * len(TOKEN_CLASSES)
 _NOTHING: tuple[TokenUsage, tuple[str, ...]] = (TokenUsage(), ())
 _READABLE = _CLASS_NAMES | _DETAILS | {*TOKEN_CLASSES, "requests", "tool_calls", "toolCalls"}
 
@@ -123,16 +124,22 @@ def _read(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:
 
 
 def _read_native(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
-    issues: list[str] = []
-    counts = {key: data[key] for key in TOKEN_CLASSES if key in data}
-    for key, value in counts.items():
+    counts = list(map(data.get, TOKEN_CLASSES, _ZEROS))
+    is_plain = data.keys() <= _NATIVE
+    for value in counts:
         if type(value) is not int or not 0 <= value <= MAX_COUNT:
-            counts[key], issue = read_count(value)
-            if issue:
-                issues.append(f"{key}: {issue}")
-    if not data.keys() <= _NATIVE:
+            break
+    else:
+        if is_plain:
+            return TokenUsage(*counts), ()
+    issues: list[str] = []
+    for place, value in enumerate(counts):
+        counts[place], issue = read_count(value)
+        if issue:
+            issues.append(f"{TOKEN_CLASSES[place]}: {issue}")
+    if not is_plain:
         issues += _unknown_counts(data, _NATIVE)
-    return TokenUsage(**counts), tuple(issues)
+    return TokenUsage(*counts), tuple(issues)
 
 
 def _read_foreign(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from hashlib import blake2b
-from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
@@ -30,6 +29,7 @@ from sessionlog.files.urls import (
     split_url,
     without_password,
 )
+from sessionlog.locks import RLock
 
 THREADS = 8
 """Requests that wait for a store at once."""
@@ -60,7 +60,6 @@ class Folder(NamedTuple):
 
 
 _open: list[Place] = []
-_opening = Lock()
 
 
 @contextmanager
@@ -84,14 +83,13 @@ def opened(paths: Iterable[str]) -> Iterator[list[str]]:
             if not any(place.covers(name) for place in _open):
                 place = Place(path)
                 begun.append(place)
-                with _opening:
-                    _open.append(place)
+                _open.append(place)
             names.append(name)
         yield names
     finally:
         for place in begun:
             place.close()
-            with _opening:
+            with suppress(ValueError):  # interrupted before it was there
                 _open.remove(place)
 
 
@@ -197,7 +195,7 @@ class Place:
         self._system, self._root = connect(url)
         self._secrets = secrets_of(url)
         self._user = split_url(url)[1]
-        self._turn = nullcontext() if getattr(self._system, "async_impl", False) else Lock()
+        self._turn = nullcontext() if getattr(self._system, "async_impl", False) else RLock()
         self._files: dict[str, Entry | None] = {}
         self._folders: dict[str, dict[str, bool]] = {}
         self._absent: set[str] = set()
@@ -205,7 +203,7 @@ class Place:
         self._contents: dict[str, ref[Content]] = {}
         self._heads: dict[str, bytes] = {}
         self._room = _KEPT
-        self._lock = Lock()
+        self._lock = RLock()
         self._list()
 
     def covers(self, url: str) -> bool:

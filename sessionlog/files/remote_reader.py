@@ -7,8 +7,9 @@ requests is compared with the listing after the last one: two versions of it are
 from __future__ import annotations
 
 import io
-from threading import Lock
 from typing import Any, NamedTuple, Protocol
+
+from sessionlog.locks import RLock
 
 FIRST = 256 << 10
 BLOCK = 4 << 20
@@ -54,7 +55,7 @@ class Content:
         self.url, self.entry = url, entry
         self._place = place
         self._blocks: dict[int, bytes] = {}
-        self._lock = Lock()
+        self._lock = RLock()
 
     def read(self, start: int, count: int, *, exactly: bool) -> bytes:
         """Return at most `count` bytes from `start` on; "" at the end.

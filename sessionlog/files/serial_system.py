@@ -6,8 +6,8 @@ opened, so that whoever reads it needs no further call.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from io import BytesIO
-from threading import Lock
 from typing import Any
 
 from fsspec import AbstractFileSystem
@@ -23,7 +23,7 @@ class SerialFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, system: Any, turn: Lock) -> None:
+    def __init__(self, system: Any, turn: AbstractContextManager[Any]) -> None:
         super().__init__()
         self._system, self._turn = system, turn
         self.protocol = system.protocol

@@ -26,6 +26,7 @@ from typing import Any, Self
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.integrations.runs import Guard, Runs, library
+from sessionlog.locks import RLock
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answers import ChatCompletion, ModelResponse
 
@@ -54,7 +55,8 @@ class CallRecorder:
         super().__init__()
         self._runs = Runs(log, options)
         self.number = next(_numbers)
-        self._changed = Condition()
+        self._lock = RLock()
+        self._changed = Condition(self._lock)  # whose own `with` an interrupt could leave held
         self._open: dict[str, float] = {}  # when the request was written, by call
         self._recorded: OrderedDict[tuple[Any, ...], None] = OrderedDict()
 
@@ -87,7 +89,7 @@ class CallRecorder:
 
         In an event loop use `aclose`: this would block the tasks that report the calls.
         """
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: not self._open, wait_s)
             left, self._open = self._open, {}
         log = self._runs.find(self)
@@ -114,7 +116,7 @@ class CallRecorder:
         self, log: SessionLogger, call: str | None, messages: Any, model: str, settings: Mapping[str, Any]
     ) -> None:
         if call is not None:
-            with self._changed:
+            with self._lock:
                 self._open[call] = monotonic()
         known = {name: settings[name] for name in _SETTINGS if settings.get(name) is not None}
         log.llm_request(messages, model=model, tools=settings.get("tools"), call_id=call, **known)
@@ -125,7 +127,7 @@ class CallRecorder:
             report = kwargs["standard_logging_object"]
             call: str = report.get("litellm_call_id") or kwargs["litellm_call_id"]
             key = (call, report.get("startTime"), report.get("status"))  # a fallback may have the id of the first call
-            with self._changed:
+            with self._lock:
                 if key in self._recorded:
                     return
                 self._recorded[key] = None
@@ -141,7 +143,7 @@ class CallRecorder:
                 latency_ms, asked = max(0.0, latency_ms), report.get("model")
                 log.llm_response(**fields, requested_model=asked, latency_ms=latency_ms, call_id=call)
             finally:
-                with self._changed:
+                with self._lock:
                     self._open.pop(call, None)
                     self._changed.notify_all()
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from sessionlog.errors import InvalidSessionId
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.integrations.runs import Guard, Runs, library, take_call_id
+from sessionlog.locks import RLock
 from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.genai import (
@@ -97,7 +97,7 @@ class SessionLogSpanProcessor(SpanProcessor):
         self._open: dict[int, _Open] = {}
         self._running: Counter[str] = Counter()  # outermost spans of each session
         self._late: dict[_Trace, None] = {}  # with a session, and without their outermost span; the oldest first
-        self._lock = threading.RLock()  # a hook that redacts may begin spans of its own
+        self._lock = RLock()  # a hook that redacts may begin spans of its own
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002 - the SDK's signature
         """Remember a span until it ends."""

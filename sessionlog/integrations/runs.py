@@ -6,13 +6,13 @@ An integration observes its host. Whatever goes wrong in it is counted in the lo
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 from sessionlog.errors import MissingExtra, NotRecorded
+from sessionlog.locks import RLock
 from sessionlog.logger.session_logger import SessionLogger
 
 
@@ -88,7 +88,7 @@ class Runs:
             SessionLogger(**options)  # a wrong option is an error of the call here; a logger without events has no file
         self._log, self._options = log, dict(options)
         self._own: dict[Hashable, SessionLogger] = {}
-        self._lock = threading.Lock()
+        self._lock = RLock()
 
     def begin(
         self,

@@ -103,9 +103,13 @@ class Book(ReadBook):
             self.commit()
 
     def reconcile_all(self) -> None:
-        """Recompute everything that is derived; costs only if the ledger was priced with `prices`."""
+        """Recompute everything that is derived.
+
+        Costs only if the ledger was priced with `prices`, and only of responses that no scan of the logs which exist
+        shows: of missing logs, and of copies that do not count.
+        """
         if self.meta("prices") == self.prices.fingerprint:
-            self._writer().reprice()
+            self._writer().reprice("(NOT counts OR file_id IN (SELECT id FROM files WHERE missing))")
         else:
             self._writer().touch_all()
         self.reconcile()

@@ -1,45 +1,77 @@
-"""Compare: two ledgers of the same logs, session by session, and a ledger's derived values with recomputed ones."""
+"""Compare: two ledgers of the same logs, session by session, and a ledger's derived values with recomputed ones.
+
+Both sides are read side by side in the order of their names, so that no more than what differs is in memory.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.rows import Row
 from sessionlog.ledger.schema import SESSION, UNREADABLE
+from sessionlog.ledger.storable import rows_of
 
 Name = tuple[str, str, str]
 """A session: (source, id, place)."""
 
-_RECORDS = """
-SELECT s.source, s.session, s.place, COUNT(*) AS records, SUM(r.requests) AS requests, SUM(r.failed) AS failed_requests,
+_SUMS = """SUM(r.requests) AS requests, SUM(r.failed) AS failed_requests,
     SUM(r.input) AS input_tokens, SUM(r.output) AS output_tokens, SUM(r.cache_read) AS cache_read_tokens,
     SUM(r.cache_write) AS cache_write_tokens, SUM(r.reasoning) AS reasoning_tokens, SUM(r.cost_nano) AS known_cost_nano,
-    SUM(r.estimate_nano) AS estimated_cost_nano, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
-    SUM(r.active_ms) AS active_ms
+    SUM(r.estimate_nano) AS estimated_cost_nano, SUM(r.active_ms) AS active_ms"""
+_INPUTS = """SUM(r.cache_write_1h) AS cache_write_1h_tokens, SUM(r.recorded_nano) AS recorded_cost_nano,
+    SUM(r.priced) AS priced, SUM(r.saved_nano) AS saved_nano"""
+"""Sums of what a cost is computed from, and of its savings."""
+_MODEL = "l.provider || '/' || l.model || ' ' || l.project AS models"
+_PRICED_AS = "l.response_model || ' ' || l.speed || ' ' || l.service_tier AS priced_as"
+_TOTALS = f"""
+SELECT s.source, s.session, s.place, {_MODEL}, {_PRICED_AS}, {_SUMS}, MIN(r.first_ns), MAX(r.last_ns)
+FROM sessions s CROSS JOIN quarter_hours r ON r.session_id = s.id JOIN labels l ON l.id = r.label_id
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+"""  # noqa: S608 - names of the schema
+"""Records by session: their totals have just been recomputed in both ledgers."""
+_OF_LOGS = f"""
+SELECT CAST(f.path AS BLOB), r.* FROM files f JOIN (
+    SELECT file_id, COUNT(*), {_INPUTS} FROM responses r WHERE r.counts GROUP BY file_id
+) r ON r.file_id = f.id ORDER BY 1
+"""  # noqa: S608 - names of the schema
+"""Records by log, for what is not in totals: in the order of the table, so that no rows have to be sorted."""
+_RECORDS = f"""
+SELECT s.source, s.session, s.place, COUNT(*) AS records, {_SUMS}, {_INPUTS},
+    MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns
 FROM records r JOIN sessions s ON s.id = r.session_id GROUP BY 1, 2, 3
-"""
-_MODELS = """
-SELECT DISTINCT s.source, s.session, s.place, l.provider || '/' || l.model || ' ' || l.project AS models
+"""  # noqa: S608 - names of the schema
+_NAMES = tuple(
+    f"""
+SELECT DISTINCT s.source, s.session, s.place, {names}
 FROM records r JOIN sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id ORDER BY 1, 2, 3, 4
-"""
+"""  # noqa: S608 - names of the schema
+    for names in (_MODEL, _PRICED_AS)
+)
+"""Names of a session's records, one a row."""
 _CALLS = """
-SELECT s.source, s.session, s.place, COUNT(*) AS tool_calls, SUM(c.failed) AS tool_errors,
-    SUM(c.output_bytes) AS tool_output_bytes
-FROM calls c JOIN sessions s ON s.id = c.session_id WHERE c.counts GROUP BY 1, 2, 3
+SELECT s.source, s.session, s.place, c.tool_calls, c.tool_errors, c.tool_output_bytes
+FROM sessions s JOIN (
+    SELECT session_id, COUNT(*) AS tool_calls, SUM(failed) AS tool_errors, SUM(output_bytes) AS tool_output_bytes
+    FROM calls WHERE counts GROUP BY 1
+) c ON c.session_id = s.id ORDER BY 1, 2, 3
 """
 _FACTS = """
 SELECT source, session, place, end_status, project, start_ns, duration_ms, prompt, turns, last_turn_ns FROM sessions
+ORDER BY 1, 2, 3
 """
 _LOGS = """
 SELECT f.path, f.device, f.inode, f.size, f.mtime_ns, f.ctime_ns, f.settled, s.source, s.session, s.place
 FROM log_sessions t JOIN files f ON f.id = t.file_id JOIN sessions s ON s.id = t.session_id WHERE NOT f.missing
+"""
+_SESSIONS_OF = """
+SELECT DISTINCT s.source, s.session, s.place FROM files f JOIN log_sessions t ON t.file_id = f.id
+JOIN sessions s ON s.id = t.session_id WHERE CAST(f.path AS BLOB) = ?
 """
 _NAME = 3
 
@@ -79,9 +111,18 @@ class Comparison:
 
 
 def compare_books(kept: Book, scanned: Book) -> Comparison:
-    """Compare a ledger with a scan of the logs that exist: digests of all sessions, values only where they differ."""
-    ours, theirs = _digests_of(kept), _digests_of(scanned)
-    different = {key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)}
+    """Compare a ledger with a scan of the logs that exist; both have recomputed totals."""
+    different: set[Name] = set()
+    count = 0
+    for sql in (_TOTALS, _CALLS, _FACTS):
+        for one, other in _side_by_side(_rows(kept, sql), _rows(scanned, sql), _NAME):
+            if one != other:
+                different.add((one or other or ())[:_NAME])
+            count += sql is _FACTS
+    for one, other in _side_by_side(_rows(kept, _OF_LOGS), _rows(scanned, _OF_LOGS), 1):
+        if one != other:
+            path = (one or other or ())[:1]
+            different.update(name for book in (kept, scanned) for name in book.connection.execute(_SESSIONS_OF, path))
     found: list[Difference] = []
     writing = set()
     if different:
@@ -95,41 +136,50 @@ def compare_books(kept: Book, scanned: Book) -> Comparison:
                 Difference(source=name[0], session=name[1], column=column, ledger=one, logs=other)
                 for column, one, other in _unequal(our_values.get(name, {}), their_values.get(name, {}))
             ]
-    count = len(ours.keys() | theirs.keys())
     return Comparison(differences=tuple(found), compared=count - len(writing), writing=len(writing))
 
 
-def _digests_of(book: Book) -> dict[bytes, int]:
-    """Return for each session, known by the hash of its name, a sum of hashes of its rows in any order."""
-    digests: dict[bytes, int] = {}
-
-    def add(row: Row, sql: str) -> None:
-        key = _digest(row[:_NAME])
-        digests[key] = digests.get(key, 0) ^ int.from_bytes(_digest((sql, row[_NAME:])))
-
-    for sql in (_RECORDS, _CALLS, _FACTS, _MODELS):
-        book.query(sql, {}, partial(add, sql=sql))
-    return digests
+def _rows(book: Book, sql: str) -> Iterator[Row]:
+    """Return the rows of a query, a few at a time; sums beyond 64 bits are clamped."""
+    book.connection.execute("DROP TABLE IF EXISTS temp.compared")
+    rows_of(book.connection, f"CREATE TEMP TABLE compared AS {sql}")
+    return book.connection.execute("SELECT * FROM temp.compared")
 
 
-def _digest(row: Row) -> bytes:
-    """Not Python's own hash, in which -1 and -2 are equal."""
-    return blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _side_by_side(ours: Iterator[Row], theirs: Iterator[Row], count: int) -> Iterator[tuple[Row | None, Row | None]]:
+    """Pair rows that are sorted by their first `count` columns; None where one side has no row."""
+    one, other = next(ours, None), next(theirs, None)
+    while one is not None or other is not None:
+        if one is None or other is None or one[:count] == other[:count]:
+            yield one, other
+            one, other = next(ours, None), next(theirs, None)
+        elif _order(one[:count]) < _order(other[:count]):
+            yield one, None
+            one = next(ours, None)
+        else:
+            yield None, other
+            other = next(theirs, None)
 
 
-def _values_of(book: Book, wanted: Container[bytes]) -> dict[Name, dict[str, Any]]:
+def _order(key: Row) -> Row:
+    """A key that sorts as in SQLite, where NULL comes first."""
+    return tuple((value is not None, value) for value in key)
+
+
+def _values_of(book: Book, wanted: Container[Name]) -> dict[Name, dict[str, Any]]:
     found: dict[Name, dict[str, Any]] = defaultdict(dict)
 
     def add(row: Row, columns: Sequence[str]) -> None:
-        if _digest(row[:_NAME]) not in wanted:
+        if row[:_NAME] not in wanted:
             return
         values = dict(zip(columns, row[_NAME:], strict=True))
-        if "models" in values:
-            found[row[:_NAME]].setdefault("models", []).append(values["models"])
+        if len(values) == 1:
+            [(column, name)] = values.items()
+            found[row[:_NAME]].setdefault(column, []).append(name)
         else:
             found[row[:_NAME]].update(values)
 
-    for sql in (_RECORDS, _CALLS, _FACTS, _MODELS):
+    for sql in (_RECORDS, _CALLS, _FACTS, *_NAMES):
         book.query(sql, {}, partial(add, columns=_columns(book, sql)))
     return found
 
@@ -182,11 +232,17 @@ def compare_derived(book: Book) -> list[Difference]:
     book.reconcile_all()
     found: list[tuple[str, Row, Mapping[str, Any] | None, Mapping[str, Any] | None]] = []
     for kind, count, sql in _DERIVED:
-        before = f"SELECT * FROM temp.before_{kind}"  # noqa: S608 - a name of ours
-        was, now = (_rows_by_key(connection, f"{one} EXCEPT {other}", count, sql)
-                    for one, other in ((before, sql), (sql, before)))  # fmt: skip
-        keys = sorted(was.keys() | now.keys(), key=repr)
-        found += [(kind, key, was.get(key), now.get(key)) for key in keys if was.get(key) != now.get(key)]
+        now = connection.execute(sql)
+        columns = [column[0] for column in now.description[count:]]
+        before = connection.execute(f"SELECT * FROM temp.before_{kind}")  # noqa: S608 - a name of ours
+        wrong: dict[Row, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]] = {}
+        for one, other in _side_by_side(before, now, count):
+            if one != other:
+                old = None if one is None else _values(columns, one[count:])
+                new = None if other is None else _values(columns, other[count:])
+                if old != new:
+                    wrong[(one or other or ())[:count]] = old, new
+        found += [(kind, key, *wrong[key]) for key in sorted(wrong, key=repr)]
     names = _session_names(connection) if found else {}
     return [
         Difference(source=source, session=session, column=f"{kind}.{column}", ledger=ours, logs=theirs)
@@ -197,13 +253,8 @@ def compare_derived(book: Book) -> list[Difference]:
     ]
 
 
-def _rows_by_key(connection: sqlite3.Connection, sql: str, count: int, named: str) -> dict[Row, dict[str, Any]]:
-    """Return rows by their first columns; `named` is the statement whose columns have the right names."""
-    columns = [column[0] for column in connection.execute(f"SELECT * FROM ({named}) LIMIT 0").description]  # noqa: S608 - a query of ours
-    return {
-        row[:count]: {c: _comparable(c, v) for c, v in zip(columns[count:], row[count:], strict=True)}
-        for row in connection.execute(sql)
-    }
+def _values(columns: Iterable[str], row: Row) -> dict[str, Any]:
+    return {column: _comparable(column, value) for column, value in zip(columns, row, strict=True)}
 
 
 def _session_names(connection: sqlite3.Connection) -> dict[int, tuple[str, str]]:
@@ -231,10 +282,11 @@ _OF_PRICES = {"cost_nano", "estimate_nano", "saved_nano", "unknown", "unpriced",
 
 _GONE = "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)"
 _DERIVED = (
-    ("sessions", 1, f"SELECT {', '.join(SESSION)} FROM all_sessions"),  # noqa: S608 - names of the schema
-    ("quarter_hours", 3, "SELECT * FROM quarter_hours"),
-    ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts"),
-    ("wire", 3, "SELECT wire_session, file_id, n, * FROM wire_matches"),
-    ("costs", 3, f"SELECT session_id, file_id, n, cost_nano, estimate_nano, saved_nano FROM {_GONE}"),  # noqa: S608 - names of the schema
-    ("calls", 3, "SELECT session_id, file_id, n, counts FROM calls WHERE NOT counts"),
+    ("sessions", 1, f"SELECT {', '.join(SESSION)} FROM all_sessions ORDER BY 1"),  # noqa: S608 - names of the schema
+    ("quarter_hours", 3, "SELECT * FROM quarter_hours ORDER BY 1, 2, 3"),
+    ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts ORDER BY 1, 2, 3"),
+    ("wire", 3, "SELECT wire_session, file_id, n, * FROM wire_matches ORDER BY 1, 2, 3"),
+    ("costs", 3, f"SELECT session_id, file_id, n, cost_nano, estimate_nano, saved_nano FROM {_GONE} ORDER BY 1, 2, 3"),  # noqa: S608 - names of the schema
+    ("calls", 3, "SELECT session_id, file_id, n, counts FROM calls WHERE NOT counts ORDER BY 1, 2, 3"),
 )
+"""(kind, columns of the key, rows in its order)."""

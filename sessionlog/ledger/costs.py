@@ -69,32 +69,25 @@ class PricedLabels:
         has_cached = usage.cache_read or usage.cache_write
         if not has_cached and (recorded or not priced):
             return recorded, None, None
-        # Tiers are for single requests.
-        estimate, saved = self._by_list(label, usage, time_ns, tiered=requests == 1 and self._is_request[label])
-        if not has_cached:
-            saved = None
-        if recorded or not priced:
-            return recorded, None, saved
-        if requests and not failed and not usage.total:
-            estimate = None  # an answer without token counts did use tokens: its cost is unknown, not 0
-        if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
-            return 0, None, saved
-        return None, estimate, saved
-
-    def _by_list(
-        self, label: int, usage: TokenUsage, time_ns: int | None, *, tiered: bool
-    ) -> tuple[int | None, int | None]:
-        """Return cost and savings at the list price of the model that answered, else of the one asked for."""
         day, ns = divmod(self._prices.now_ns() if time_ns is None else time_ns, DAY_NS)
         found = self._spans.get((label, day))
         if found is None:
             found = self._spans[label, day] = self._look_up(label, day)
-        for spans in found:
+        estimate = saved = None
+        for spans in found:  # of the model that answered, else of the one asked for
             rates = spans[0][1] if len(spans) == 1 else rates_at(spans, ns)
-            price = None if rates is None else rates.cost(usage, tiered=tiered)
-            if rates is not None and price is not None:
-                return price, rates.cache_savings(usage, tiered=tiered)
-        return None, None
+            if rates is not None and estimate is None:
+                # Tiers are for single requests.
+                estimate, saved = rates.cost_and_savings(usage, tiered=requests == 1 and self._is_request[label])
+        if not has_cached or estimate is None:
+            saved = None
+        if recorded or not priced:
+            return recorded, None, saved
+        if requests and not failed and not (usage.output or usage.total):
+            estimate = None  # an answer without token counts did use tokens: its cost is unknown, not 0
+        if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
+            return 0, None, saved
+        return None, estimate, saved
 
     def _look_up(self, label: int, day: int) -> list[Spans]:
         provider, model, response_model, speed, tier = _names_of_price(self._labels[label])

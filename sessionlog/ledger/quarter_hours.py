@@ -78,10 +78,9 @@ def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]
 
     Several may be of one session, label and quarter hour: reports sum them.
     """
-    from sessionlog.ledger.schema import insert
-    from sessionlog.ledger.statements import write
+    from sessionlog.ledger.statements import insert_rows
 
-    write(connection, insert("quarter_hours", TOTAL), totals)
+    insert_rows(connection, "quarter_hours", TOTAL, totals)
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:

@@ -26,16 +26,13 @@ from sessionlog.ledger.copies import (
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.quarter_hours import fill_totals
 from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RESPONSE, SESSION, insert
+from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RESPONSE, SESSION
 from sessionlog.ledger.sessions import session_row
-from sessionlog.ledger.statements import choose, write
+from sessionlog.ledger.statements import choose, insert_rows
 from sessionlog.ledger.wire import match_all, match_near
 from sessionlog.pricing.book import PriceBook
 
 _BATCH = 2048  # rows that are in memory at once
-_INSERT_SESSION = insert("all_sessions", SESSION)
-_INSERT_RESPONSE = insert("responses", RESPONSE)
-_INSERT_CALL = insert("calls", CALL)
 _RESPONSE = ", ".join(f"r.{name}" for name in RESPONSE)
 _CALL = ", ".join(f"c.{name}" for name in CALL)
 _FAMILY, _KEY, _SESSION, _CHOSEN, _SUPERSEDED_BY = (
@@ -128,7 +125,7 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
             here = [row for row in group if row[2] != ELSEWHERE]
             facts, archived = [row[1] for row in here or group], all(missing for _, _, missing in here)
             rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
-        write(connection, _INSERT_SESSION, rows)
+        insert_rows(connection, "all_sessions", SESSION, rows)
     connection.executemany("DELETE FROM all_sessions WHERE id = ?", ((session_id,) for session_id in lost))
     return bool(lost or ids.has_new_sessions or touched.has_moved)
 
@@ -174,7 +171,7 @@ def _reconcile_responses(
             (row[:2] in kept, row[:2] in kept, *row[:2]) for row in group if bool(row[_CHOSEN]) != (row[:2] in kept)
         ]
     connection.executemany("UPDATE responses SET counts = ?, chosen = ? WHERE file_id = ? AND n = ?", flags)
-    write(connection, _INSERT_RESPONSE, derived)
+    insert_rows(connection, "responses", RESPONSE, derived)
     return moved
 
 
@@ -206,6 +203,8 @@ def fold_repeats(connection: sqlite3.Connection, ids: InternedIds, file_id: int,
 
     A resumed scan repeats a response that got more rows, and a call that got its result.
     """
+    for index in COPY_INDEXES:  # without them all rows would be searched
+        connection.execute(index)
     names = Names(ids.label, ids.name, ids.path, ids.session)
     if _has_keys(connection, "responses", file_id, first):
         _fold_responses(connection, ids, names, file_id, first)
@@ -221,9 +220,9 @@ def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: i
 
 def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Names, file_id: int, first: int) -> None:
     again = connection.execute(
-        f"""SELECT {_RESPONSE} FROM responses r WHERE r.file_id = :file AND r.n >= 0 AND (r.key, r.copy_rank) IN (
-                SELECT key, copy_rank FROM responses
-                WHERE file_id = :file AND n >= 0 AND key IS NOT NULL GROUP BY 1, 2 HAVING COUNT(*) > 1 AND MAX(n) >= :n)
+        f"""WITH new AS (SELECT family, key, copy_rank FROM responses WHERE file_id = :file AND n >= :n)
+            SELECT {_RESPONSE} FROM responses r WHERE +r.file_id = :file AND +r.n >= 0
+                AND r.family IN (SELECT family FROM new) AND (r.key, r.copy_rank) IN (SELECT key, copy_rank FROM new)
             ORDER BY r.key, r.copy_rank, r.n""",  # noqa: S608 - no values
         {"file": file_id, "n": first},
     )
@@ -233,28 +232,30 @@ def _fold_responses(connection: sqlite3.Connection, ids: InternedIds, names: Nam
             row = merged_row(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])
             superseded_by = superseding_sessions(copies, _SUPERSEDED_BY)
-            write(
+            insert_rows(
                 connection,
-                _INSERT_RESPONSE,
+                "responses",
+                RESPONSE,
                 [(*copies[0][:2], *row[2:_SUPERSEDED_BY], superseded_by, *row[_SUPERSEDED_BY + 1 :])],
             )
 
 
 def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, first_call: int) -> None:
     calls = connection.execute(
-        f"""SELECT {_CALL} FROM calls c WHERE c.file_id = :file AND c.key IN (
-                SELECT key FROM calls WHERE file_id = :file GROUP BY key HAVING COUNT(*) > 1 AND MAX(n) >= :n)
+        f"""SELECT {_CALL} FROM calls c WHERE +c.file_id = :file AND c.key IN (
+                SELECT key FROM calls WHERE file_id = :file AND n >= :n)
             ORDER BY c.key, c.n""",  # noqa: S608 - no values
         {"file": file_id, "n": first_call},
     )
     for _, group in by_column(calls, _CALL_KEY):
-        best = winning_call(group, names, ())
+        best = winning_call(group, names, ()) if len(group) > 1 else None
         if best is not None:
             superseded_by = superseding_sessions(group, _CALL_SUPERSEDED_BY)
             _forget(connection, "calls", group)
-            write(
+            insert_rows(
                 connection,
-                _INSERT_CALL,
+                "calls",
+                CALL,
                 [(*best[:_CALL_SUPERSEDED_BY], superseded_by, *best[_CALL_SUPERSEDED_BY + 1 :])],
             )
 

@@ -188,8 +188,9 @@ def _batch(parts: Sequence[_Part], prices: PriceBook) -> RowBatch:
 def _responses(session: ScannedSession, records: Sequence[Record], labels: PricedLabels) -> list[Row]:
     rows: list[Row] = []  # plain integers in place of truth values, which sqlite3 takes four times as long to bind
     seed, own = blake2b(session.source.encode(), digest_size=8), session.project
+    number_of, cost_of = labels.number, labels.cost
     for r in records:
-        label = labels.number((
+        label = number_of((
             r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
             r.granularity, r.quality, r.speed, r.service_tier, r.skill, r.plugin, r.mcp,
         ))  # fmt: skip
@@ -198,15 +199,13 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
             key = family = hash_with(seed, r.family or r.key)
             if r.family and r.family != r.key:
                 key = hash_with(seed, f"{r.family}\0{r.key}")
-        usage, latency = r.usage, r.latency_ms
-        cost, estimate, saved = labels.cost(
-            label, usage, r.time_ns, r.cost_nano, r.requests, failed=r.failed, priced=r.priced
-        )  # fmt: skip
+        usage, latency, time_ns, failed = r.usage, r.latency_ms, r.time_ns, r.failed
+        cost, estimate, saved = cost_of(label, usage, time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced)
         rows.append((
-            label, family, key, int(r.copy_rank), storable(r.superseded_by) or None, 1, r.time_ns, r.requests,
-            +r.failed, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
+            label, family, key, r.copy_rank, (r.superseded_by and storable(r.superseded_by)) or None, 1, time_ns,
+            r.requests, +failed, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
             usage.reasoning, r.cost_nano, cost, estimate, saved, +r.priced, latency,
-            None if latency is None or r.failed else bucket_of(latency), r.active_ms,
+            None if latency is None or failed else bucket_of(latency), r.active_ms,
             hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, +r.summed, 1,
         ))  # fmt: skip
     return rows
@@ -222,14 +221,15 @@ def _calls(session: ScannedSession, calls: Sequence[ToolUse], names: dict[Row, i
             number = names[name] = len(names)
         took = call.duration_ms
         rows.append((
-            number, hash_with(seed, call.key), storable(call.superseded_by) or None, 1, call.time_ns, +call.finished,
-            +call.failed, took, None if took is None else bucket_of(took), call.output_bytes,
+            number, hash_with(seed, call.key), (call.superseded_by and storable(call.superseded_by)) or None, 1,
+            call.time_ns, +call.finished, +call.failed, took, None if took is None else bucket_of(took),
+            call.output_bytes,
         ))  # fmt: skip
     return rows
 
 
 def bucket_of(ms: float) -> int | None:
     """Return the bucket of a latency in milliseconds (see `histogram`); None for a negative or infinite one."""
-    if not 0 <= ms < math.inf:
-        return None
-    return max(LOWEST, math.floor(math.log(ms) / _WIDTH)) if ms > 0 else LOWEST
+    if 0 < ms < math.inf:
+        return max(LOWEST, math.floor(math.log(ms) / _WIDTH))
+    return LOWEST if ms == 0 else None

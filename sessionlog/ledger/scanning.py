@@ -15,6 +15,7 @@ from typing import BinaryIO, Self
 from zlib import crc32
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, log_problem
@@ -102,11 +103,13 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
         if failed and resume is not None and scan.problems.first[0].kind == "source_failed":  # its state may be damaged
             resume = None
             scan, failed = scan_or_explain(Log(source=source, path=job.path))
-        rows = to_rows(scan, prices, failed=failed, folder=folder)
         end = identity[2] if scan.resume is None and identity is not None else 0
         tail = ends.before(scan.resume.offset if scan.resume is not None else end)
         may_grow = job.again and identity is not None and time.time_ns() - identity[3] < GROWS_NS
         prefix = ends.prefix(scan.resume.offset) if scan.resume is not None and may_grow else ""
+        if scan.resume is not None and not prefix:  # no scan goes on from its state, which a worker would have to send
+            scan = replace(scan, resume=replace(scan.resume, state=b""))
+        rows = to_rows(scan, prices, failed=failed, folder=folder)
     return Scanned(
         number=job.number,
         rows=rows,
@@ -156,6 +159,7 @@ class Ends:
         if files.is_url(path):
             self._whole, self._blocks = _REMOTE_WHOLE, _REMOTE_BLOCKS
         self._summed = 0, 0  # (offset, checksum of the bytes before it)
+        self._head = b""
         try:
             if self._is_packed:
                 buffered, self._file = open_unpacked(path)
@@ -175,7 +179,9 @@ class Ends:
 
     def head(self, count: int) -> bytes | None:
         """Return the first bytes; None if they cannot be read. Call it first: a packed log is read only once."""
-        return self._read(0, count)
+        head = self._read(0, count)
+        self._head = head or b""
+        return head
 
     def before(self, offset: int, *, unpack: bool = False) -> str:
         """Return a hash of the bytes before an offset; empty if there are none or they cannot be read.
@@ -184,6 +190,8 @@ class Ends:
         """
         if offset <= 0 or (self._is_packed and not unpack):
             return ""
+        if offset <= len(self._head):  # all of a small log
+            return hash_bytes(self._head[max(0, offset - PRINT) : offset])
         data = self._read(max(0, offset - PRINT), min(PRINT, offset))
         return "" if data is None else hash_bytes(data)
 

@@ -24,7 +24,7 @@ from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.identity import Identity, identify, is_same, path_of, stored_path
 from sessionlog.ledger.reading import problems_of
-from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
+from sessionlog.ledger.scanning import SMALL_LOG, Job, Scanned, collector_off, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
 from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.ledger.writer import Writer
@@ -40,6 +40,8 @@ Scanner = Callable[[Sequence[Job], Mapping[str, Source], PriceBook], Iterator[Sc
 
 BATCH = 1 << 30
 """Bytes of logs after which their rows are committed, so that an interrupted first sync is not lost."""
+
+_TOGETHER = 4 << 20  # bytes of logs between two runs of the garbage collector
 
 _FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
 _LONG = ("source", "head", "print", "prefix", "named", "checksum")
@@ -91,9 +93,23 @@ class Synced:
 
 
 def scan_here(jobs: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[Scanned]:
-    """Scan one log after the other."""
+    """Scan one log after the other; the garbage collector runs once for some of them."""
+    for some in _batches(jobs):
+        with collector_off():
+            for job in some:
+                yield scan_job(job, prices, sources.get(job.source))
+
+
+def _batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    some, size = list[Job](), 0
     for job in jobs:
-        yield scan_job(job, prices, sources.get(job.source))
+        some.append(job)
+        size += job.size + SMALL_LOG
+        if size > _TOGETHER:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def sync(

@@ -114,6 +114,15 @@ def _integrity(book: Book) -> tuple[str, ...]:
     return tuple(str(row[0]) for row in rows if row[0] != "ok")
 
 
+def _without_names(book: Book) -> tuple[str, ...]:
+    """Return which names are missing that rows refer to."""
+    missing = []
+    for table, column, names in ("responses", "label_id", "labels"), ("calls", "name_id", "names"):
+        sql = f"SELECT DISTINCT {column} FROM {table} WHERE {column} NOT IN (SELECT id FROM {names})"  # noqa: S608 - names of the schema
+        missing += [f"row {number} of {names}, to which {table} refer, is missing" for (number,) in book.query(sql, {})]
+    return tuple(missing[:NAMED])
+
+
 def _compared(
     book: Book,
     path: str,
@@ -130,6 +139,9 @@ def _compared(
         changed = find_changed(book.connection)
         if changed:
             return Verified(path=path, changed=tuple(changed[:NAMED]), changed_count=len(changed))
+        missing = _without_names(book)
+        if missing:
+            return Verified(path=path, broken=missing)
         copy = book.copy()
         book.release_memory()
         derived = compare_derived(copy)

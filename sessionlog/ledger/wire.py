@@ -32,17 +32,15 @@ from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
 from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import LABEL, MADE, RESPONSE, insert
-from sessionlog.ledger.statements import choose, write
+from sessionlog.ledger.schema import LABEL, MADE, RESPONSE
+from sessionlog.ledger.statements import choose, insert_rows
 from sessionlog.ledger.wire_sums import reduce_sums, response_rows
 from sessionlog.pricing.book import PriceBook
 
 _AT = {name: index for index, name in enumerate(RESPONSE)}
-_INSERT = insert("responses", RESPONSE)
 _MATCH = (
     "wire_session", "file_id", "n", "session_id", "log_file", "log_n", "matched_by", "made_file", "made_n",
 )  # fmt: skip
-_INSERT_MATCH = insert("wire_matches", _MATCH)
 _TOKENS = ("input", "cache_read", "cache_write", "output")
 _WITH_TOKENS = (
     *_TOKENS, "cache_write_1h", "reasoning", "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced",
@@ -173,8 +171,8 @@ def _match_cluster(connection: sqlite3.Connection, names: Names, namer: _Namer, 
             same_model = of_models.get((call.row[_AT["session_id"]], call.names[1]), others)
             made.append(_adopted(call, _nearest(others, call).log, _nearest(same_model, call).log, namer))
             matches.append(_match_row(call, None, made[-1], ""))
-    write(connection, _INSERT, made)
-    write(connection, _INSERT_MATCH, matches)
+    insert_rows(connection, "responses", RESPONSE, made)
+    insert_rows(connection, "wire_matches", _MATCH, matches)
     replaced = [place for match in matches for place in (match[1:3], match[4:6]) if place[0] is not None]
     connection.executemany("UPDATE responses SET counts = 0 WHERE file_id = ? AND n = ?", replaced)
     absorbed = f"UPDATE all_sessions SET absorbed = ? WHERE id {choose(connection, wires)} AND absorbed <> ?"  # noqa: S608 - no values

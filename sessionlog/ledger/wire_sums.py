@@ -14,12 +14,11 @@ from typing import Any
 from sessionlog.ledger.copies import Names
 from sessionlog.ledger.pairing import NEAR_NS
 from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import MADE, RESPONSE, insert
-from sessionlog.ledger.statements import choose, write
+from sessionlog.ledger.schema import MADE, RESPONSE
+from sessionlog.ledger.statements import choose, insert_rows
 
 _AT = {name: index for index, name in enumerate(RESPONSE)}
 _COLUMNS = ", ".join(f"r.{name}" for name in RESPONSE)
-_INSERT = insert("responses", RESPONSE)
 _TOKENS = ("input", "cache_read", "cache_write", "output")
 _REDUCED = (*_TOKENS, "cache_write_1h", "reasoning")
 _COSTS = ("recorded_nano", "cost_nano", "estimate_nano", "saved_nano")
@@ -66,7 +65,7 @@ def reduce_sums(connection: sqlite3.Connection, names: Names, sessions: Iterable
         if not is_whole and any(rest):
             made.append(_reduced(row, rest))
     connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", counting)
-    write(connection, _INSERT, made)
+    insert_rows(connection, "responses", RESPONSE, made)
 
 
 def _rest(row: Row, used: Iterable[tuple[int, int, list[int]]]) -> list[int]:

@@ -16,21 +16,18 @@ from sessionlog.ledger.current_prices import write_current_prices
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
 from sessionlog.ledger.rows import LogRows, Row
-from sessionlog.ledger.schema import CALL, LIMIT, RESPONSE, insert
-from sessionlog.ledger.statements import write
+from sessionlog.ledger.schema import CALL, LIMIT, RESPONSE
+from sessionlog.ledger.statements import insert_rows, write
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit
 
-_INSERT_RESPONSE = insert("responses", RESPONSE)
-_INSERT_CALL = insert("calls", CALL)
-_INSERT_LIMIT = insert("limits", LIMIT)
-_INSERT_FACTS = insert("log_sessions", ("file_id", "session_id", "n", "facts"))
+_FACTS = ("file_id", "session_id", "n", "facts")
 _DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
 _PRICED = """SELECT file_id, n, label_id, time_ns, requests, failed, input, output, cache_read, cache_write,
     cache_write_1h, reasoning, recorded_nano, priced, cost_nano, estimate_nano, saved_nano FROM responses
-    WHERE (file_id, n) > (?, ?) AND n >= 0 ORDER BY file_id, n LIMIT ?"""
+    WHERE (file_id, n) > (?, ?) AND n >= 0 AND {condition} ORDER BY file_id, n LIMIT ?"""
 _BATCH = 8192  # responses that are in memory at once
 _FAMILY, _KEY, _SUPERSEDED_BY = (RESPONSE.index(name) for name in ("family", "key", "superseded_by"))
 
@@ -75,28 +72,30 @@ class Writer:
             labels = list(map(self._ids.label_id, batch.labels))
             names = list(map(self._ids.name_id, batch.names))
             facts: list[Row] = []
+            responses: list[Row] = []
+            calls: list[Row] = []
             for session in batch.sessions:
                 session_id = self._ids.session_id(session.name)
                 self._touched.sessions.add(session_id)
                 if session.facts:
                     facts.append((file_id, session_id, number, session.facts))
                     number += 1
-                responses = [
-                    (file_id, n + i, session_id, labels[row[0]], *row[1:]) for i, row in enumerate(session.responses)
+                responses += [
+                    (file_id, i, session_id, labels[row[0]], *row[1:]) for i, row in enumerate(session.responses, n)
                 ]
-                n += len(responses)
-                if any(row[_SUPERSEDED_BY] for row in responses):
-                    responses = list(map(with_own_family, responses))
-                calls = [(file_id, m + i, session_id, names[row[0]], *row[1:]) for i, row in enumerate(session.calls)]
-                m += len(calls)
-                self._write(_INSERT_RESPONSE, responses)
-                self._write(_INSERT_CALL, calls)
-                if not self._touched.whole:
-                    self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
-                    self._touched.calls.update(row[4] for row in calls)
+                n += len(session.responses)
+                calls += [(file_id, i, session_id, names[row[0]], *row[1:]) for i, row in enumerate(session.calls, m)]
+                m += len(session.calls)
+            if any(row[_SUPERSEDED_BY] for row in responses):
+                responses = list(map(with_own_family, responses))
+            insert_rows(self._connection, "responses", RESPONSE, responses)
+            insert_rows(self._connection, "calls", CALL, calls)
+            if not self._touched.whole:
+                self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
+                self._touched.calls.update(row[4] for row in calls)
             if not from_start:  # the new facts include the earlier ones
                 self._write(_DELETE_FACTS, [row[:2] for row in facts])
-            self._write(_INSERT_FACTS, facts)
+            insert_rows(self._connection, "log_sessions", _FACTS, facts)
         if not from_start:
             fold_repeats(self._connection, self._ids, file_id, first, first_call)
         self._limits(file_id, scan)
@@ -115,7 +114,7 @@ class Writer:
             ).fetchone()
             if known is None or known <= (limit.time_ns, limit.resets_ns or 0, limit.used_percent):
                 self._connection.execute("DELETE FROM limits WHERE file_id = ? AND name = ?", name)
-                self._write(_INSERT_LIMIT, [_limit_row(file_id, scan.source, limit)])
+                insert_rows(self._connection, "limits", LIMIT, [_limit_row(file_id, scan.source, limit)])
 
     def drop(self, file_id: int) -> None:
         """Delete all rows of a log."""
@@ -158,12 +157,12 @@ class Writer:
         """Note that everything has to be reconciled."""
         self._touched.whole = True
 
-    def reprice(self) -> None:
-        """Estimate every response again, at new prices."""
+    def reprice(self, condition: str = "TRUE") -> None:
+        """Estimate every response again, at new prices, or those that satisfy a condition."""
         labels = PricedLabels(self._prices)
         names = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning")
         last = (0, -1)
-        while rows := self._connection.execute(_PRICED, (*last, _BATCH)).fetchall():
+        while rows := self._connection.execute(_PRICED.format(condition=condition), (*last, _BATCH)).fetchall():
             changed = []
             for file_id, n, label, time_ns, requests, failed, *tokens, recorded, priced, known, estimate, saved in rows:
                 usage = TokenUsage(**dict(zip(names, tokens, strict=True)))

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from time import time_ns
 
 from sessionlog import files
 from sessionlog.events.redact import FAILED, Hook, apply_hook
 from sessionlog.fast_dataclasses import replace
+from sessionlog.locks import RLock
 from sessionlog.logger.counters import Counters, cause_of
 from sessionlog.logger.ids import check_session_id, new_session_id
 from sessionlog.logger.line_encoder import LineEncoder
@@ -46,7 +46,7 @@ class EventWriter:
 
     __slots__ = (
         "__weakref__", "_append", "_busy", "_closed", "_closing", "_counters", "_deferred", "_encoder", "_ended",
-        "_file", "_floor", "_held", "_hook", "_lock", "_needs_start", "_raises", "_start", "_syncs", "_totals",
+        "_file", "_floor", "_hook", "_lock", "_needs_start", "_raises", "_start", "_syncs", "_totals",
         "session_id",
     )  # fmt: skip
     _is_finalizing = staticmethod(sys.is_finalizing)  # the module's own names are gone by then
@@ -81,7 +81,7 @@ class EventWriter:
         self._hook: Hook | None = None if isinstance(redact, bool) else redact
         self._raises = on_error == "raise"
         self._start = _apply(self._hook, dict(start or {})) if self._hook is not None else dict(start or {})
-        self._make_lock()
+        self._lock = RLock()
         self._busy = self._closed = self._closing = False
         self._deferred: list[tuple[str, Any, Event | None]] = []
         self._floor = 0  # the next `seq` when the file was opened
@@ -121,22 +121,17 @@ class EventWriter:
 
     def emit(self, type: str, data: Any = None) -> bool:  # noqa: A002 - the envelope's own word
         """Append one event, stamped now; return whether it is in the file (and synced, with `durability="fsync"`)."""
-        held = self._held()
         try:
             recorded = self._record(type, data, None)
         except RecursionError:  # before it was counted; no stack is left for a call here
             self._counters.without_stack += 1
             recorded = False
-        except BaseException:
-            self._release_to(held)
-            raise
         if recorded is False and self._raises:
             self._raise_not_recorded()
         return recorded is True
 
     def write(self, event: Event) -> bool:
         """Append an event made elsewhere: its type, ts, unknown keys and foreign session id stay, `seq` is ours."""
-        held = self._held()
         try:
             if self._hook is not None and event.extra:
                 event = replace(event, extra=_object(_apply(self._hook, event.extra)))
@@ -144,9 +139,6 @@ class EventWriter:
         except RecursionError:  # see emit
             self._counters.without_stack += 1
             recorded = False
-        except BaseException:
-            self._release_to(held)
-            raise
         if recorded is False and self._raises:
             self._raise_not_recorded()
         return recorded is True
@@ -157,7 +149,7 @@ class EventWriter:
         Raises:
             NotRecorded: With `on_error="raise"`.
         """
-        with nullcontext() if self._is_stuck() else self._locked():
+        with nullcontext() if self._is_stuck() else self._lock:
             self._counters.emitted += 1
             self._drop("integration", error)
         if self._raises:
@@ -165,14 +157,14 @@ class EventWriter:
 
     def health(self) -> Health:
         """Return what was written and what was not."""
-        with nullcontext() if self._is_stuck() else self._locked():
+        with nullcontext() if self._is_stuck() else self._lock:
             return self._counters.health(waiting=self._busy + len(self._deferred), unlocked=self._file.unlocked)
 
     def close(self) -> None:
         """Write deferred events and a pending `log.gap`, sync if durability requires it, close the file. Idempotent."""
         if self._is_stuck():
             return
-        with self._locked():
+        with self._lock:
             if self._busy:  # called from a signal handler inside an emit: that emit closes when it is done
                 self._closing = True
                 return
@@ -231,29 +223,6 @@ class EventWriter:
                 with suppress(RecursionError):
                     self.close()
         return recorded
-
-    def _make_lock(self) -> None:
-        self._lock = threading.RLock()
-        self._held: Callable[[], int] = self._lock._recursion_count  # type: ignore[attr-defined]  # noqa: SLF001 - see `_release_to`
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        held = self._held()
-        try:
-            with self._lock:
-                yield
-        except BaseException:
-            self._release_to(held)
-            raise
-
-    def _release_to(self, held: int) -> None:
-        """Release the lock as often as this thread has acquired it beyond `held` times.
-
-        On Python 3.14 the exception of a signal can come between the `__enter__` of a `with` and its block, which then
-        has no `__exit__`: after a Ctrl-C every other thread would wait for ever.
-        """
-        while self._held() > held:
-            self._lock.release()
 
     def _is_stuck(self) -> bool:
         """Whether the lock is lost: the interpreter is exiting and has stopped the daemon thread that holds it."""
@@ -388,7 +357,7 @@ class EventWriter:
         self._file.release()
 
     def _after_fork(self) -> None:
-        self._make_lock()  # another thread of the parent may have held it
+        self._lock = RLock()  # another thread of the parent may have held it
         self._busy = False
         self._append = None
         self._deferred.clear()

@@ -38,10 +38,10 @@ class Problems(TypedDict):
 
 
 _TYPES: Mapping[str, Any] = {
-    "count": int, "bytes": Number, "usd": Usd, "whole_usd": Usd, "list_usd": Usd, "price": Usd, "amount": Number,
-    "percent": Number, "ms": Number, "seconds": Number, "days": int | None, "ratio": Number, "share": Number,
-    "rate": Number, "text": Text, "texts": list[str], "sentences": list[str], "objects": list[dict[str, Any]],
-    "time": Text, "second": Text, "day": Text, "flag": bool,
+    "count": int, "bytes": Number, "usd": Usd, "whole_usd": Usd, "list_usd": Usd, "before_usd": Usd, "price": Usd,
+    "amount": Number, "percent": Number, "ms": Number, "seconds": Number, "days": int | None, "ratio": Number,
+    "share": Number, "rate": Number, "text": Text, "texts": list[str], "sentences": list[str],
+    "objects": list[dict[str, Any]], "time": Text, "second": Text, "day": Text, "flag": bool,
 }  # fmt: skip
 """Unit of a column → what its values are in JSON."""
 

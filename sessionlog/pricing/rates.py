@@ -1,13 +1,14 @@
 """Rates: listed prices as integers, and the cost of a request at them.
 
-Money is exact: prices are integers of 10^-18 US dollars per million tokens, products and sums stay integers, and one
-rounding, half to even, gives nano-dollars. Above a tier's threshold all tokens of the request cost the tier's price;
-the threshold counts all prompt tokens of that single request, cached or not.
+Money is exact: prices are integers in a unit of which all of them are multiples, products and sums stay integers, and
+one rounding, half to even, gives nano-dollars. Above a tier's threshold all tokens of the request cost the tier's
+price; the threshold counts all prompt tokens of that single request, cached or not.
 """
 
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from math import gcd
 
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.pricing.price_list import price_at, thresholds
@@ -57,69 +58,59 @@ class Rates:
 
     Attributes:
         bands: By threshold, the highest first; the last one applies to every request.
-        request: Price of the request itself, in 10^-24 US dollars.
+        request: Price of the request itself.
+        per_nano: How much of these prices is a nano-dollar for a token: 1 where all are whole nano-dollars.
     """
 
     bands: tuple[Band, ...]
     request: int
+    per_nano: int
 
     def cost(self, usage: TokenUsage, *, tiered: bool = True) -> int | None:
-        """Return the cost of one request in nano-dollars; None above 10^9 US dollars, which only damage can cause.
+        """Return the cost of one request in nano-dollars, as `cost_and_savings` does."""
+        return self.cost_and_savings(usage, tiered=tiered)[0]
 
-        Totals of several requests are not `tiered`: they are priced at the lowest band.
+    def cost_and_savings(self, usage: TokenUsage, *, tiered: bool = True) -> tuple[int | None, int | None]:
+        """Return the cost of one request in nano-dollars, and how many more it would cost without a cache.
+
+        Savings are negative where writing to the cache cost more than reading from it saved. None above 10^9 US
+        dollars, which only damage can cause. Totals of several requests are not `tiered`: they are priced at the lowest
+        band.
         """
-        band = self._band(usage, tiered=tiered)
-        # A part that is larger than its whole is damage in the log: the whole is more likely right.
-        hour = min(usage.cache_write_1h, usage.cache_write)
-        thought = min(usage.reasoning, usage.output)
-        return _rounded(
-            usage.input * band.input
-            + usage.cache_read * band.cache_read
-            + (usage.cache_write - hour) * band.cache_write
-            + hour * band.cache_write_1h
-            + (usage.output - thought) * band.output
-            + thought * band.reasoning
-            + self.request
-        )
-
-    def cache_savings(self, usage: TokenUsage, *, tiered: bool = True) -> int | None:
-        """Return how many nano-dollars more the request would cost without a cache; None as in `cost`.
-
-        Negative where writing to the cache cost more than reading from it saved.
-        """
-        band = self._band(usage, tiered=tiered)
-        hour = min(usage.cache_write_1h, usage.cache_write)
-        return _rounded(
-            usage.cache_read * (band.input - band.cache_read)
-            + (usage.cache_write - hour) * (band.input - band.cache_write)
-            + hour * (band.input - band.cache_write_1h)
-        )
-
-    def _band(self, usage: TokenUsage, *, tiered: bool) -> Band:
+        band, read, written, output = self.bands[-1], usage.cache_read, usage.cache_write, usage.output
         if tiered and len(self.bands) > 1:
-            prompt = usage.input + usage.cache_read + usage.cache_write
-            for band in self.bands:
-                if prompt > band.above:
-                    return band
-        return self.bands[-1]
+            prompt = usage.input + read + written
+            band = next((one for one in self.bands if prompt > one.above), band)
+        # A part that is larger than its whole is damage in the log: the whole is more likely right.
+        hour, thought = min(usage.cache_write_1h, written), min(usage.reasoning, output)
+        cached = read * band.cache_read + (written - hour) * band.cache_write + hour * band.cache_write_1h
+        cost = usage.input * band.input + cached + (output - thought) * band.output + thought * band.reasoning
+        return self._rounded(cost + self.request), self._rounded((read + written) * band.input - cached)
 
-
-def _rounded(amount: int) -> int | None:
-    """Round an amount in 10^-24 US dollars to nano-dollars, half to even."""
-    whole, rest = divmod(amount, _PER_NANO)
-    if rest * 2 > _PER_NANO or (rest * 2 == _PER_NANO and whole & 1):
-        whole += 1
-    return whole if -_MAX_NANO <= whole <= _MAX_NANO else None
+    def _rounded(self, amount: int) -> int | None:
+        """Round an amount at these prices to nano-dollars, half to even."""
+        if self.per_nano > 1:
+            amount, rest = divmod(amount, self.per_nano)
+            if rest * 2 > self.per_nano or (rest * 2 == self.per_nano and amount & 1):
+                amount += 1
+        return amount if -_MAX_NANO <= amount <= _MAX_NANO else None
 
 
 def build_rates(prices: Mapping[str, Any]) -> Rates:
     """Build rates from listed prices; a class without a price gets that of the class it is billed as."""
-    bands = (
-        Band(above=above, **{key: _scaled(_listed(prices, key, above)) for key in _FALLBACKS})
+    bands = {
+        above: {key: _scaled(_listed(prices, key, above)) for key in _FALLBACKS}
         for above in (*sorted(thresholds(prices), reverse=True), -1)
-    )
+    }
     # Listed per thousand requests; a band's price is per million tokens: three decimals apart.
-    return Rates(bands=tuple(bands), request=_scaled(prices.get("request")) * 1000)
+    request = _scaled(prices.get("request")) * 1000
+    # Small integers multiply three times as fast, and most prices need no rounding.
+    unit = gcd(_PER_NANO, request, *(price for band in bands.values() for price in band.values()))
+    return Rates(
+        bands=tuple(Band(above=above, **{k: n // unit for k, n in band.items()}) for above, band in bands.items()),
+        request=request // unit,
+        per_nano=_PER_NANO // unit,
+    )
 
 
 def _listed(prices: Listed, key: str, above: int) -> str | float | None:

@@ -12,9 +12,10 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from hmac import compare_digest
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 from time import monotonic
 
+from sessionlog.locks import RLock
 from sessionlog.proxy.connection import Connection
 from sessionlog.proxy.recording import Recording
 from sessionlog.proxy.upstream import Connector, Upstream
@@ -51,7 +52,7 @@ class ProxyServer:
         self._drain_seconds = drain_seconds
         self._routes: Mapping[str, Upstream] = {}
         self._recording: Recording | None = None
-        self._lock = Lock()
+        self._lock = RLock()
         self._open: dict[Connection, Thread] = {}
         self._is_closing = Event()
         self._threads: list[Thread] = []

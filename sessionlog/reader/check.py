@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity, log_problem
@@ -143,7 +144,8 @@ class _Audit:
 
 
 def _find_stopped_repair(path: str) -> Iterator[Problem]:
-    link = find_stopped(files.real_path(path))
+    is_link = not files.is_url(path) and os.path.islink(path)
+    link = find_stopped(files.real_path(path) if is_link else path)
     if link is not None:
         detail = f"a repair was stopped before it had copied the last lines from {link}; the next repair does it"
         yield Problem(path=path, line=0, offset=0, kind="stopped_repair", detail=detail)
@@ -152,7 +154,11 @@ def _find_stopped_repair(path: str) -> Iterator[Problem]:
 def _check_mode(path: str) -> Iterator[Problem]:
     status = files.stat_path(path)
     if status is not None and status.st_mode & 0o077:
-        mode = status.st_mode & 0o777
-        others = "write" if mode & 0o022 else "read" if mode & 0o044 else "run"
-        detail = f"mode {mode:04o} lets others {others} it; ours are 0600"
+        detail = _wide_mode(status.st_mode & 0o777)
         yield Problem(path=path, line=0, offset=0, kind="wide_mode", detail=detail, severity="info")
+
+
+@cache  # one text for all logs, of which there may be very many
+def _wide_mode(mode: int) -> str:
+    others = "write" if mode & 0o022 else "read" if mode & 0o044 else "run"
+    return f"mode {mode:04o} lets others {others} it; ours are 0600"

@@ -51,6 +51,10 @@ def _first_time(path: str, seen: set[int]) -> bool:
         return True  # reading it reports the error
     if stat.S_ISLNK(link.st_mode) and link.st_uid != status.st_uid:
         return False
+    return _add(status, seen)
+
+
+def _add(status: os.stat_result, seen: set[int]) -> bool:
     key = status.st_dev << 64 | status.st_ino  # one number: there may be very many
     if key in seen:
         return False
@@ -73,13 +77,24 @@ def _walk(
             yield entry
         elif entry.is_dir():
             is_own = is_log(entry.path)
-            if is_own is not None and _first_time(entry.path, seen):
+            if is_own is not None and _is_new(entry, seen):
                 if is_own:
                     yield entry.path
                 else:
                     waiting.append(_entries(entry.path))
-        elif wanted(entry.name) and _first_time(entry.path, seen):
+        elif wanted(entry.name) and _is_new(entry, seen):
             yield entry.path
+
+
+def _is_new(entry: os.DirEntry[str] | Folder, seen: set[int]) -> bool:
+    """As `_first_time`; what is no link needs one system call."""
+    if not isinstance(entry, os.DirEntry) or entry.is_symlink():
+        return _first_time(entry.path, seen)
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return True
+    return _add(status, seen)
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str] | Folder | Problem]:

@@ -38,7 +38,7 @@ _SHARE_BAR = 10
 _ROOMY = 100
 _WIDE = "--wide"
 _NOTE = 1000
-_MONEY = ("usd", "whole_usd", "list_usd", "amount")
+_MONEY = ("usd", "whole_usd", "list_usd", "before_usd", "amount")
 _MARKDOWN_RANK = 8
 """The highest rank of columns in Markdown; those above it are the first that a narrow table hides."""
 
@@ -191,6 +191,8 @@ def cell(column: data.Column, row: Any, view: View) -> Cell:
     if column.unit in ("usd", "whole_usd"):
         partial = row.cost_is_partial and column.unit == "usd"
         return cost_cell(value, estimated=bool(row.estimated_nano), partial=partial)
+    if column.unit == "before_usd":
+        return cost_cell(value, estimated=bool(row.before_estimated_nano), partial=False)
     if column.name == "project" and value:
         value = home_path(value, view.home)
     if column.unit == "amount" and value is not None:

@@ -172,7 +172,7 @@ def find(question: Question, place: Place, *, wanted: Callable[[Hit], bool] | No
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise LedgerUnusable(f"{path}: {error}") from error
-        index, note = replace_index(path, str(error))
+        index, note = replace_index(path, f"damaged ({error})")
         index.close()
     try:
         found = _find(question, place, wanted)

@@ -88,6 +88,14 @@ CREATE TABLE digests (
 item with a text, among them the original of a copy. A search reads an index of `segments` instead of its long rows."""
 
 
+class _OtherVersion(sqlite3.DatabaseError):
+    """The index is whole, but of another version."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"version {version}")
+        self.version = version
+
+
 def index_path(ledger: str) -> str:
     """Return where the search index of a ledger is: beside it."""
     stem, suffix = os.path.splitext(ledger)
@@ -103,10 +111,12 @@ def open_index(path: str) -> tuple[sqlite3.Connection, str]:
     try:
         try:
             return _open(path), ""
+        except _OtherVersion as error:
+            return replace_index(path, f"of {'an older' if error.version < VERSION else 'another'} version")
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            return replace_index(path, str(error))
+            return replace_index(path, f"damaged ({error})")
     except (OSError, sqlite3.Error) as error:
         if isinstance(error, LedgerUnusable):
             raise
@@ -120,10 +130,10 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 
 def replace_index(path: str, why: str) -> tuple[sqlite3.Connection, str]:
-    """Delete a damaged index; return a new, empty one, and a sentence about it."""
+    """Delete an index that cannot be used; return a new, empty one, and a sentence with the reason."""
     for suffix in _BESIDE:
         files.remove_file(path + suffix)
-    return _open(path), f"the search index was damaged ({why}) and is made anew: {path}"
+    return _open(path), f"the search index was {why} and is made anew: {path}"
 
 
 def _open(path: str) -> sqlite3.Connection:
@@ -163,7 +173,9 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
         raise LedgerUnusable(f"{path} is another program's database")
     [(version,)] = connection.execute("PRAGMA user_version")
     code = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone()
-    if version != VERSION or code is not None:
-        raise sqlite3.DatabaseError(f"version {version}" if code is None else f"{code[0]} is not ours")
+    if code is not None:
+        raise sqlite3.DatabaseError(f"{code[0]} is not ours")
+    if version != VERSION:
+        raise _OtherVersion(version)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA cache_size = -16384")

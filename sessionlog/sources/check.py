@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from sessionlog.errors import Problem, log_problem
 from sessionlog.reader.check import FileCheck, check_log
@@ -15,7 +16,8 @@ from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.names import NATIVE
 from sessionlog.sources.protocol import Log
-from sessionlog.sources.registry import all_sources
+from sessionlog.sources.registry import all_sources, source_of
+from sessionlog.sources.spread import Spread, in_shares, spread_files
 
 _MAX_KEPT = 1000
 
@@ -26,24 +28,33 @@ def check_sources(
     *,
     max_line: int = MAX_LINE,
     progress: Callable[[int, int], None] | None = None,
+    spread: Spread = in_shares,
 ) -> Iterator[tuple[str, FileCheck]]:
     """Yield (source id, result) for each log under `paths`, or of every agent found.
 
     A `.jsonl` file of an unknown format is named in a note; other files are not. `progress` is called with (files done,
-    files in all).
+    files in all); `spread` may give the logs to several processes.
     """
-    items = list(discover(env, all_sources()) if paths is None else find_logs(paths, env))
-    for done, item in enumerate(items):
-        if progress is not None:
-            progress(done, len(items))
-        if isinstance(item, Log):
-            is_ours = item.source.id in NATIVE
-            found = check_log(item.path, max_line=max_line) if is_ours else check_foreign(item)
-            yield item.source.id, found
-        elif item.severity == "damage":
-            yield "", FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})
-        elif item.path.endswith(LOG_SUFFIXES):
-            yield "", FileCheck(path=item.path, events=0, notes=(item,), counts={item.kind: 1})
+    items: list[tuple[tuple[str, str] | Problem, str]] = [
+        ((item.source.id, item.path) if isinstance(item, Log) else item, item.path)
+        for item in (discover(env, all_sources()) if paths is None else find_logs(paths, env))
+    ]
+    for found in spread_files(items, partial(_check, max_line=max_line), spread, progress):
+        if found is not None:
+            yield found
+
+
+def _check(item: tuple[str, str] | Problem, *, max_line: int) -> tuple[str, FileCheck] | None:
+    if isinstance(item, Problem):
+        if item.severity == "damage":
+            return "", FileCheck(path=item.path, events=0, damaged=1, damage=(item,), counts={item.kind: 1})
+        if item.path.endswith(LOG_SUFFIXES):
+            return "", FileCheck(path=item.path, events=0, notes=(item,), counts={item.kind: 1})
+        return None
+    source, path = item
+    is_ours = source in NATIVE
+    found = check_log(path, max_line=max_line) if is_ours else check_foreign(Log(source=source_of(source), path=path))
+    return source, found
 
 
 def check_foreign(log: Log) -> FileCheck:

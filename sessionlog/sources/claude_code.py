@@ -52,6 +52,7 @@ from msgspec import Raw, Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
+from sessionlog.events.times import parse_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.find_places import expand_places
@@ -130,8 +131,8 @@ _NOTHING = Raw()
 class Split(Struct, gc=False):
     """The cache writes of a response by how long they are kept."""
 
-    ephemeral_5m_input_tokens: Any = None
-    ephemeral_1h_input_tokens: Any = None
+    ephemeral_5m_input_tokens: Any = 0
+    ephemeral_1h_input_tokens: Any = 0
 
 
 _NO_SPLIT = Split()
@@ -140,17 +141,17 @@ _NO_SPLIT = Split()
 class Details(Struct, gc=False):
     """What the output of a response is made of."""
 
-    thinking_tokens: Any = None
+    thinking_tokens: Any = 0
 
 
 class Usage(Struct, gc=False):
     """The tokens of a response as far as one row has them."""
 
-    input_tokens: Any = None
-    cache_creation_input_tokens: Any = None
-    cache_read_input_tokens: Any = None
+    input_tokens: Any = 0
+    cache_creation_input_tokens: Any = 0
+    cache_read_input_tokens: Any = 0
     cache_creation: Split | None = None
-    output_tokens: Any = None
+    output_tokens: Any = 0
     service_tier: Any = None
     speed: Any = None
     output_tokens_details: Details | None = None
@@ -430,7 +431,8 @@ def _thread(row: Row, state: State) -> str:
 
 
 def _assistant(row: Row, state: State) -> list[Step]:
-    time, message = read_time(row.timestamp), row.message or _NO_MESSAGE
+    stamp, message = row.timestamp, row.message or _NO_MESSAGE
+    time = parse_time(stamp) if type(stamp) is str else read_time(stamp)
     is_side, is_failed = row.is_sidechain is True, row.is_api_error_message is True
     found = _enter(row, state, time, _thread(row, state) if is_side else "")
     is_copy = state.is_copy
@@ -449,8 +451,10 @@ def _assistant(row: Row, state: State) -> list[Step]:
             response.cost_nano, issues = cost(row.cost_usd)
             response.latency_ms = read_duration(row.duration_ms) or None
             found += map(BadNumber, issues)
-        response.skill, response.plugin = name(row.attribution_skill), name(row.attribution_plugin)
-        response.mcp = name(row.attribution_mcp_server) or _server(calls)
+        if row.attribution_skill is not None or row.attribution_plugin is not None:
+            response.skill, response.plugin = name(row.attribution_skill), name(row.attribution_plugin)
+        if calls or row.attribution_mcp_server is not None:
+            response.mcp = name(row.attribution_mcp_server) or _server(calls)
         if type(row) is FullRow:
             response.request = name(row.request_ref)
         found.append(response)
@@ -462,7 +466,7 @@ def _assistant(row: Row, state: State) -> list[Step]:
         key, tool = name(block.id) or f"{row.uuid}#{number}", name(block.name) or UNKNOWN
         if tool in _DELEGATES:
             state.has_delegated = True
-        found.append(ToolCall(time, key, tool, block.input, is_copy=is_copy))
+        found.append(ToolCall(time, key, tool, block.input, "", "", "", is_copy))
     return found
 
 
@@ -496,12 +500,19 @@ def _response(
         if not stop and counts.usage.output <= _FEW_TOKENS:
             state.visible += _size(text, calls)
             is_partial = is_partial or state.visible > _LONGEST_TOKEN * counts.usage.output
-    return Response(
-        time=time, key=key, family=message_id, rank=rank, tokens=counts, model=model or UNKNOWN,
-        response_model="" if is_failed else model, finish=stop if isinstance(stop, str) else "", failed=is_failed,
-        error=text_of(text) if is_failed else "", quality="partial" if is_partial else "exact", text=text,
-        reasoning=reasoning, speed=speed, service_tier=tier, response_id="" if is_failed else message_id,
-    )  # fmt: skip
+    response = Response(time, key, message_id, rank, counts, "", model or UNKNOWN)  # all of them by name take as long
+    response.text, response.reasoning = text, reasoning  # as the rest of this function
+    if is_failed:
+        response.failed, response.error = True, text_of(text)
+    else:
+        response.response_model, response.response_id = model, message_id
+    if is_partial:
+        response.quality = "partial"
+    if isinstance(stop, str):
+        response.finish = stop
+    if speed or tier:
+        response.speed, response.service_tier = speed, tier
+    return response
 
 
 def _add_up(key: str, usage: TokenUsage, state: State) -> None:
@@ -555,7 +566,7 @@ def _tokens(usage: Any, state: State) -> Tokens | None:
     if usage == state.logged and state.counts is not None:  # the rows of one response repeat it
         return state.counts
     split, details = usage.cache_creation or _NO_SPLIT, usage.output_tokens_details
-    counts, issues = read_counts(
+    (given, output, cache_read, flat, for_5m, for_1h, reasoning), issues = read_counts(
         _COUNTS,
         (
             usage.input_tokens, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens,
@@ -563,11 +574,7 @@ def _tokens(usage: Any, state: State) -> Tokens | None:
             0 if details is None else details.thinking_tokens,
         ),
     )  # fmt: skip
-    given, output, cache_read, flat, for_5m, for_1h, reasoning = counts
-    disjoint = TokenUsage(
-        input=given, output=output, cache_read=cache_read, cache_write=max(flat, for_5m + for_1h),
-        cache_write_1h=for_1h, reasoning=min(reasoning, output),
-    )  # fmt: skip
+    disjoint = TokenUsage(given, output, cache_read, max(flat, for_5m + for_1h), min(reasoning, output), for_1h)
     found = Tokens(disjoint, issues)
     if not issues:
         state.logged, state.counts = usage, found
@@ -585,17 +592,19 @@ def _user(row: Row, state: State) -> list[Step]:
     parts = [_text_part(content)] if isinstance(content, str) else []
     for block in content if isinstance(content, list) else ():
         if block.type == "tool_result":
-            key, is_failed = name(block.tool_use_id), block.is_error is True
-            found.append(ToolResult(time, key, block.content, is_failed))
+            found.append(ToolResult(time, name(block.tool_use_id), block.content, block.is_error is True))
         elif block.text is not _NOTHING or block.type in _PICTURES:
             part = _text_part(text_of(_words(block)))
             parts.append(part if block.source is _NOTHING else {**part, "type": block.type, "source": block.source})
     if not parts:
         return found
     is_hidden = row.is_meta is True or row.is_compact_summary is True
-    typed = [] if is_hidden else [part for part in parts if not _WRAPPED.match(part["text"])]
-    typed = typed if any(part["text"].strip() for part in typed) else []
-    aside = [part for part in parts if not typed or _WRAPPED.match(part["text"])]
+    aside: list[dict[str, Any]] = []
+    typed: list[dict[str, Any]] = []
+    for part in parts:
+        (aside if is_hidden or _WRAPPED.match(part["text"]) else typed).append(part)
+    if not any(part["text"].strip() for part in typed):
+        aside, typed = parts, []
     if aside:
         found.append(Prompt(time, _content(aside), "system"))
     if typed:
@@ -611,6 +620,8 @@ def _text_part(words: str) -> dict[str, Any]:
 
 def _content(parts: list[dict[str, Any]]) -> Content:
     """Return parts as a content; without pictures as one text."""
+    if len(parts) == 1 and "source" not in parts[0]:
+        return str(parts[0]["text"])
     return parts if any("source" in part for part in parts) else "\n".join(part["text"] for part in parts)
 
 

@@ -86,6 +86,8 @@ def with_pictures(words: str, content: Content) -> Content:
 def content_of(content: Content) -> str | list[Json]:
     """Return the text of a content; where it holds pictures, its texts and these as parts in their order."""
     content = _decoded(content)
+    if isinstance(content, str):
+        return content
     if not isinstance(content, list) or not pictures_in(content):
         return text_of(content)
     parts: list[Json] = []
@@ -137,12 +139,19 @@ def tool_uses(time: int | None, content: Content) -> Iterator[ToolCall]:
 
 def first_words(content: Content) -> str:
     """Return the beginning of a text on one line, at most 200 characters; of parts, the beginning of their texts."""
+    return " ".join(_beginning(content).split())[:_PROMPT_LENGTH].rstrip()
+
+
+def has_words(content: Content) -> bool:
+    """Whether a content has `first_words`."""
+    return bool(_beginning(content).strip())
+
+
+def _beginning(content: Content) -> str:
     content = _decoded(content)
     if isinstance(content, list):
         content = " ".join(text(part, "text") for part in objects(content))
-    if not isinstance(content, str):
-        return ""
-    return " ".join(content[: 4 * _PROMPT_LENGTH].split())[:_PROMPT_LENGTH].rstrip()
+    return content[: 4 * _PROMPT_LENGTH] if isinstance(content, str) else ""
 
 
 def measure(content: Content) -> int:

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.times import format_time
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.sources.contents import content_of, read_json, reasoning_of, text_of
 from sessionlog.sources.record import CopyRank, Record, ScannedSession
 from sessionlog.sources.sent_prompts import SentPrompts
@@ -38,14 +37,14 @@ from sessionlog.sources.steps import (
 )
 
 _MS = 1_000_000
+_ORIGINAL = int(CopyRank.ORIGINAL)
 _MOST_KNOWN = 100_000  # records in memory, of at most a kilobyte each
 _BEGINNINGS = (Text, ToolCall)
 _OTHERS = (Request, Prompt, Compaction)
 _SHORT = 60  # a short output of one line is also the error's text; a longer one is not repeated there
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A tool call, with or without its result."""
 
     key: str
@@ -65,8 +64,7 @@ class _Call:
         return self.input
 
 
-@dataclass(slots=True)
-class _Answer:
+class _Answer(Struct):
     """An answer that is not complete yet."""
 
     key: str = ""
@@ -81,10 +79,10 @@ class _Answer:
     inherited: bool = False
     time_ns: int | None = None
     part_ns: int | None = None
-    text: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    calls: list[_Call] = field(default_factory=list)
-    results: list[ToolResult] = field(default_factory=list)
+    text: list[str] = []
+    reasoning: list[str] = []
+    calls: list[_Call] = []
+    results: list[ToolResult] = []
 
     @property
     def words(self) -> str:
@@ -104,61 +102,51 @@ class _Records:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Record] = {}
+        self._known: dict[str, Record | None] = {}  # None: a response has taken it
         self._originals: dict[str, None] = {}
-        self._taken: dict[str, None] = {}
 
     def add(self, record: Record) -> None:
         """Add a record; of several with one key the greatest is kept, of equal ones the first."""
-        known = self._waiting.get(record.key)
-        if record.key in self._taken or (known is not None and _weight(known) >= _weight(record)):
-            return
-        self._waiting[record.key] = record
-        if record.family and record.copy_rank == CopyRank.ORIGINAL:
+        key = record.key
+        if key in self._known:
+            known = self._known[key]
+            if known is None or _weight(known) >= _weight(record):
+                return
+        self._known[key] = record
+        if record.family and record.copy_rank == _ORIGINAL:
             self._originals[record.family] = None
-            _forget_old(self._originals)
-        if len(self._waiting) > _MOST_KNOWN:
-            for key in list(self._waiting)[: _MOST_KNOWN // 2]:
-                if not _is_sum(self._waiting[key]):
-                    del self._waiting[key]
+            if len(self._originals) > _MOST_KNOWN:
+                for family in list(self._originals)[: _MOST_KNOWN // 2]:
+                    del self._originals[family]
+        if len(self._known) > _MOST_KNOWN:
+            for key in list(self._known)[: _MOST_KNOWN // 2]:
+                if (known := self._known[key]) is None or not _is_sum(known):
+                    del self._known[key]
 
     def take(self, key: str) -> Record | None:
-        """Remove and return a record; None if there is none, or if it is a copy of a response that counts itself."""
-        record = self._waiting.pop(key, None)
+        """Take and return a record; None if there is none, or if it is a copy of a response that counts itself."""
+        record = self._known.get(key)
         if record is None:
             return None
-        self._taken[key] = None
-        _forget_old(self._taken)
-        is_copy = record.copy_rank != CopyRank.ORIGINAL and bool(record.family) and record.family in self._originals
-        return None if is_copy else record
+        self._known[key] = None
+        return None if self._is_copy(record) else record
 
     def sums(self) -> list[Record]:
         """Return the records of sums that no response has taken."""
-        return [
-            record
-            for record in self._waiting.values()
-            if _is_sum(record)
-            and (record.copy_rank == CopyRank.ORIGINAL or not record.family or record.family not in self._originals)
-        ]
+        known = (record for record in self._known.values() if record is not None)
+        return [record for record in known if _is_sum(record) and not self._is_copy(record)]
+
+    def _is_copy(self, record: Record) -> bool:
+        """Whether another record of its family is the original."""
+        return record.copy_rank != _ORIGINAL and bool(record.family) and record.family in self._originals
 
 
 def _is_sum(record: Record) -> bool:
     return record.granularity == "session" or not record.requests
 
 
-def _forget_old(names: dict[str, None]) -> None:
-    """Keep the latest names."""
-    if len(names) > _MOST_KNOWN:
-        for name in list(names)[: _MOST_KNOWN // 2]:
-            del names[name]
-
-
 class EventFold:
-    """Makes the events of one session.
-
-    Attributes:
-        place: The name of the row that the next steps come from; it is the key of a response without one, as in a scan.
-    """
+    """Makes the events of one session."""
 
     def __init__(
         self,
@@ -176,7 +164,7 @@ class EventFold:
             only: The session whose steps make events; None = all of the log's.
             facts: Returns the session as far as a running scan has read it; its records are passed to `know`.
         """
-        self.place, self._only = "", only
+        self._only = only
         wanted = only or own_id
         scanned = next((s for s in sessions if s.session_id == wanted), sessions[0] if sessions else None)
         self._facts = facts or (lambda: scanned)
@@ -186,6 +174,7 @@ class EventFold:
             if only in {None, one.session_id}:
                 self.know(one.records)
         self._current, self._thread, self._inherited = own_id, "", False
+        self._is_other = only is not None and own_id != only
         self._context = Session()
         self._agents: dict[str, str] = {}
         self._seq = 0
@@ -200,6 +189,7 @@ class EventFold:
         self._done: list[tuple[str, _Answer]] = []  # of sub-agents, until the main answer is complete
         self._prompts = SentPrompts()
         self._takes: dict[type, Callable[[Any], Sequence[Event]]] = {
+            Session: self._enter,
             PromptPart: self._take_sent,
             SentRequest: self._take_sent,
             Prompt: self._take_prompt,
@@ -219,16 +209,12 @@ class EventFold:
 
     def take(self, step: Step) -> Sequence[Event]:
         """Add a step; return the events that it completes."""
-        if type(step) is Session:
-            self._enter(step)
-        elif self._only is not None and self._current != self._only:
-            pass
-        elif self._thread:
+        kind = type(step)
+        if kind is Session or not (self._thread or self._is_other):
+            take = self._takes.get(kind)
+            return () if take is None else take(step)
+        if not self._is_other:
             self._take_side(step)
-        else:
-            take = self._takes.get(type(step))
-            if take is not None:
-                return take(step)
         return ()
 
     def _take_sent(self, step: PromptPart | SentRequest) -> Sequence[Event]:
@@ -240,8 +226,10 @@ class EventFold:
         if not content:
             return ()
         completed = self._complete()
-        inherited = {"inherited": True} if step.inherited or self._inherited else {}
-        self._new.append({"role": step.role, "content": content, **inherited})
+        message: dict[str, Any] = {"role": step.role, "content": content}
+        if step.inherited or self._inherited:
+            message["inherited"] = True
+        self._new.append(message)
         self._asked_ns = step.time or self._asked_ns
         return completed
 
@@ -266,61 +254,48 @@ class EventFold:
         return [*events, self._event("compaction.end", step.time, facts)]
 
     def _take_part(self, step: Text | ToolCall | MoreInput | Response) -> Sequence[Event]:
-        completed = self._complete() if self._is_next(self._main, step) else ()
+        completed = self._complete() if _is_next(self._main, step) else ()
         self._add(self._main, step)
         return completed
 
-    def _enter(self, step: Session) -> None:
+    def _enter(self, step: Session) -> Sequence[Event]:
         if step.id:
             self._current = step.id
+            self._is_other = self._only is not None and step.id != self._only
         if step.id or step.thread is not None:
             self._thread = step.thread or ""
         if step.agent:
             self._agents[self._thread] = step.agent
-        if self._only is not None and self._current != self._only:
-            return
+        if self._is_other:
+            return ()
         if step.inherited is not None:
             self._inherited = step.inherited
         for name in ("branch", "version", "provider", "model", "system_prompt", "context_window"):
             value = getattr(step, name)
             if value:
                 setattr(self._context, name, value)
-
-    def _is_next(self, answer: _Answer, step: Step) -> bool:
-        """Whether a step begins another answer."""
-        if isinstance(step, Response):
-            return answer.counted and answer.key != (step.key or self.place)
-        return answer.final and isinstance(step, _BEGINNINGS)
+        return ()
 
     def _add(self, answer: _Answer, step: Step) -> None:
-        if isinstance(step, Text):
-            answer.part_ns = step.time or answer.part_ns
-            is_piece = step.is_piece and not answer.results
-            _add_words(answer.text, text_of(step.text), is_piece=is_piece)
-            _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=is_piece)
-        elif isinstance(step, ToolCall):
-            answer.part_ns = step.time or answer.part_ns
-            name = f"{step.server}/{step.tool}" if step.server else step.tool
-            answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))
-        elif isinstance(step, MoreInput):
-            if answer.calls and isinstance(answer.calls[-1].input, str):
-                answer.calls[-1].input += step.text
-        elif isinstance(step, ToolResult) and not step.pending:
-            answer.results.append(step)
-        elif isinstance(step, Response):
+        """Add a part of an answer, or the result of one of its tools."""
+        if type(step) is Response:
             self._add_row(answer, step)
+        elif type(step) in _PARTS:
+            _PARTS[type(step)](answer, step)
 
     def _add_row(self, answer: _Answer, step: Response) -> None:
         answer.final = step.final
         if not answer.counted:
-            answer.counted, key = True, step.key or self.place
-            answer.record = self._records.take(key)
+            answer.counted = True
+            answer.record = self._records.take(step.key)
             if answer.record is None and (step.tokens is not None or step.failed):
                 return  # a late row, or a copy of a response that counts elsewhere
-            answer.key, answer.request, answer.head = key, step.request, self._prompts.head
+            answer.key, answer.request, answer.head = step.key, step.request, self._prompts.head
             answer.inherited = self._inherited
-        _add_words(answer.text, text_of(step.text))
-        _add_words(answer.reasoning, reasoning_of(step.reasoning))
+        if step.text is not None:
+            _add_words(answer.text, text_of(step.text))
+        if step.reasoning is not None:
+            _add_words(answer.reasoning, reasoning_of(step.reasoning))
         answer.finish = step.finish or answer.finish
         answer.error = step.error or answer.error
         answer.model = step.model or answer.model
@@ -331,7 +306,7 @@ class EventFold:
         answer, self._main = self._main, _Answer()
         events = list[Event]()
         if answer.counted and answer.key:  # of one without a key only the calls are new
-            events += self._answered(answer)
+            self._add_answered(answer, events)
         elif not answer.counted and (answer.text or answer.reasoning or answer.calls):
             events += self._begun(answer)
         self._remember(answer.calls)
@@ -342,53 +317,70 @@ class EventFold:
                 events += self._beside(agent, side)
         return events
 
-    def _answered(self, answer: _Answer) -> Iterator[Event]:
+    def _add_answered(self, answer: _Answer, events: list[Event]) -> None:
         record, time_ns = answer.record, answer.time_ns
         if answer.part_ns is not None and (time_ns is None or answer.final):
             time_ns = answer.part_ns
-        yield from self._start(time_ns)
-        sent = self._prompts.sent(answer.request, answer.head)
-        yield self._request(time_ns, answer.model or (record.model if record else ""), sent)
+        events += self._start(time_ns)
+        sent = self._prompts.sent(answer.request, answer.head) if answer.request or answer.head is not None else None
+        events.append(self._request(time_ns, answer.model or (record.model if record else ""), sent))
         data = self._response_data(answer)
-        yield self._event("llm.response", time_ns, data)
+        events.append(self._event("llm.response", time_ns, data))
         if not (record is not None and record.failed):
-            calls = {"tool_calls": data["tool_calls"]} if answer.calls else {}
-            self._new.append({"role": "assistant", "content": answer.words, **calls})
-            self._prompts.add_answer(self._new[-1])
+            said: dict[str, Any] = {"role": "assistant", "content": answer.words}
+            if answer.calls:
+                said["tool_calls"] = data["tool_calls"]
+            self._new.append(said)
+            self._prompts.add_answer(said)
         self._asked_ns = None
 
     def _response_data(self, answer: _Answer) -> dict[str, Any]:
-        record = answer.record
-        failed, text = record is not None and record.failed, answer.words
-        data = {
-            "content": "" if failed and text == answer.error else text,
-            "reasoning": "\n".join(answer.reasoning) or None,
-            "tool_calls": answer.calls_data or None,
-            "finish_reason": answer.finish or None,
-            "error": (answer.error or text or "the request failed") if failed else None,
-        }
+        record, text = answer.record, answer.words
+        data: dict[str, Any] = {"content": text}
+        failed = record is not None and record.failed
+        if failed and text == answer.error:
+            data["content"] = ""
+        if answer.reasoning:
+            data["reasoning"] = "\n".join(answer.reasoning)
+        if answer.calls:
+            data["tool_calls"] = answer.calls_data
+        if answer.finish:
+            data["finish_reason"] = answer.finish
+        if failed:
+            data["error"] = answer.error or text or "the request failed"
         if record is None:
-            return {**data, "model": answer.model or None}
-        self._used += record.usage
-        return {
-            **data,
-            "usage": None if failed and not record.usage else record.usage.to_dict(),
-            "cost_usd": None if record.cost_nano is None else usd(record.cost_nano),
-            "latency_ms": record.latency_ms,
-            "model": record.model if record.model != UNKNOWN else None,
-            "context_window": self._context.context_window or None,
-            "attempt": self._attempt(record),
-            "key": record.key,
-            "quality": None if record.quality == "exact" else record.quality,
-            "inherited": answer.inherited or None,
-        }
+            if answer.model:
+                data["model"] = answer.model
+            return data
+        usage = record.usage
+        self._used += usage
+        if usage or not failed:
+            data["usage"] = usage.to_dict()
+        if record.cost_nano is not None:
+            data["cost_usd"] = usd(record.cost_nano)
+        if record.latency_ms is not None:
+            data["latency_ms"] = record.latency_ms
+        if record.model != UNKNOWN:
+            data["model"] = record.model
+        if self._context.context_window:
+            data["context_window"] = self._context.context_window
+        attempt = self._attempt(record)
+        if attempt:
+            data["attempt"] = attempt
+        data["key"] = record.key
+        if record.quality != "exact":
+            data["quality"] = record.quality
+        if answer.inherited:
+            data["inherited"] = True
+        return data
 
-    def _attempt(self, record: Record) -> dict[str, Any] | None:
-        attempt = {
-            "provider_system": record.provider if record.provider not in {UNKNOWN, self._context.provider} else None,
-            "response_model": record.response_model if record.response_model != record.model else None,
-        }
-        return {name: value for name, value in attempt.items() if value} or None
+    def _attempt(self, record: Record) -> dict[str, Any]:
+        attempt = {}
+        if record.provider and record.provider not in (self._context.provider, UNKNOWN):
+            attempt["provider_system"] = record.provider
+        if record.response_model and record.response_model != record.model:
+            attempt["response_model"] = record.response_model
+        return attempt
 
     def _begun(self, answer: _Answer) -> Iterator[Event]:
         """Yield an answer without token counts: it was cut off, or the log's version does not write counts."""
@@ -404,7 +396,7 @@ class EventFold:
             self._side.pop(self._thread, None)
             return
         answer = self._side.get(self._thread)
-        if answer is None or self._is_next(answer, step):
+        if answer is None or _is_next(answer, step):
             answer = self._side[self._thread] = _Answer()
             self._done.append((self._agents.get(self._thread, MAIN), answer))
         self._add(answer, step)
@@ -430,7 +422,8 @@ class EventFold:
             yield self._result(result, agent=agent)
 
     def _remember(self, calls: list[_Call]) -> None:
-        self._calls.update((call.key, call) for call in calls)
+        for call in calls:
+            self._calls[call.key] = call
 
     def _result(self, step: ToolResult, agent: str = "") -> Event:
         """Return a tool.call event of a call and its result, which the next request sends."""
@@ -452,16 +445,21 @@ class EventFold:
 
     def _request(self, time_ns: int | None, model: str, sent: Mapping[str, Any] | None = None) -> Event:
         """Return an llm.request event with the new messages; `sent` is the whole prompt, if it is known."""
-        asked = {"model": model or None, "messages": self._new, "earlier_messages": self._earlier or None, "sent": sent}
+        asked: dict[str, Any] = {"model": model} if model else {}
+        asked["messages"] = self._new
+        if self._earlier:
+            asked["earlier_messages"] = self._earlier
+        if sent is not None:
+            asked["sent"] = sent
         request = self._event("llm.request", self._asked_ns if self._asked_ns is not None else time_ns, asked)
         self._earlier += len(self._new)
         self._new = []
         return request
 
-    def _start(self, time_ns: int | None) -> Iterator[Event]:
-        """Yield session.start before the first other event; its `v` means that token classes are disjoint."""
+    def _start(self, time_ns: int | None) -> Sequence[Event]:
+        """Return session.start before the first other event; its `v` means that token classes are disjoint."""
         if self._seq:
-            return
+            return ()
         scanned, context = self._facts(), self._context
         start_ns = scanned.start_ns if scanned is not None and scanned.start_ns is not None else time_ns
         agent = self._agents.get("", "")
@@ -477,15 +475,18 @@ class EventFold:
             "system_prompt": context.system_prompt or None,
             "metadata": {name: value for name, value in metadata.items() if value and value != UNKNOWN} or None,
         }
-        yield self._event("session.start", start_ns, data)
+        return (self._event("session.start", start_ns, data),)
 
-    def _event(self, type_: str, time_ns: int | None, data: Mapping[str, Any]) -> Event:
-        self._ts = self._ts if time_ns is None else format_time(time_ns)
-        kept = {key: value for key, value in data.items() if value is not None}
+    def _event(self, type_: str, time_ns: int | None, data: dict[str, Any]) -> Event:
+        """Return the next event; `data` is its own, and loses what is None."""
+        if time_ns is not None:
+            self._ts = format_time(time_ns)
+        if None in data.values():
+            data = {key: value for key, value in data.items() if value is not None}
         if not self._session_id:
             scanned = self._facts()
             self._session_id = scanned.session_id if scanned is not None else self._current
-        event = Event(session_id=self._session_id, seq=self._seq, type=type_, ts=self._ts, data=kept)
+        event = Event(session_id=self._session_id, seq=self._seq, type=type_, ts=self._ts, data=data)
         self._seq += 1
         return event
 
@@ -511,6 +512,44 @@ class EventFold:
         costs = [record.cost_nano for record in sums if record.cost_nano is not None]
         usage = sum((record.usage for record in sums), self._used)
         return {"tokens": usage.to_dict(), "cost_usd": usd(sum(costs)) if costs else None}
+
+
+def _is_next(answer: _Answer, step: Step) -> bool:
+    """Whether a step begins another answer."""
+    if type(step) is Response:
+        return answer.counted and answer.key != step.key
+    return answer.final and type(step) in _BEGINNINGS
+
+
+def _add_text(answer: _Answer, step: Text) -> None:
+    answer.part_ns = step.time or answer.part_ns
+    is_piece = step.is_piece and not answer.results
+    _add_words(answer.text, text_of(step.text), is_piece=is_piece)
+    _add_words(answer.reasoning, reasoning_of(step.reasoning), is_piece=is_piece)
+
+
+def _add_call(answer: _Answer, step: ToolCall) -> None:
+    answer.part_ns = step.time or answer.part_ns
+    name = f"{step.server}/{step.tool}" if step.server else step.tool
+    answer.calls.append(_Call(step.key, step.id or step.key, name, step.input, step.time))
+
+
+def _add_input(answer: _Answer, step: MoreInput) -> None:
+    if answer.calls and isinstance(answer.calls[-1].input, str):
+        answer.calls[-1].input += step.text
+
+
+def _add_result(answer: _Answer, step: ToolResult) -> None:
+    if not step.pending:
+        answer.results.append(step)
+
+
+_PARTS: Mapping[type, Callable[[_Answer, Any], None]] = {
+    Text: _add_text,
+    ToolCall: _add_call,
+    MoreInput: _add_input,
+    ToolResult: _add_result,
+}
 
 
 def _add_words(known: list[str], words: str, *, is_piece: bool = False) -> None:

@@ -164,15 +164,13 @@ R_co = TypeVar("R_co", covariant=True)
 Steps = Iterator[Step]
 """What rows mean."""
 
-_TimedStep = tuple[int, int, str, Step | Problem]
-"""(time, number of the log, key of a response without one, step); a step without a time has that of the one before."""
-
 LONG = 16 << 20
 """Bytes of a log from which it is scanned as it is read, so that its first event does not wait for its end."""
 
 LOOK_AHEAD = 4 << 20
 """Bytes that the scan is ahead of the events, in which a response may get more rows."""
 
+_BLOCKS = 16  # in which steps follow the scan: to look at each step whether it may follow costs a tenth of its time
 
 SUB_AGENT = "sub-agent"
 """The agent's name for a sub-agent whose kind is not logged."""
@@ -585,6 +583,7 @@ class _Driver(Struct, Generic[R], frozen=True):
             return replace(self.scan(path, None), full_rescan=True)
         is_whole = resume is None
         sessions = fold.finish(lambda session, idle_ms: self._complete(session, state, idle_ms, is_whole))
+        fold.take.clear()  # its functions hold the fold: without the cycle it is freed at once
         return LogScan(
             sessions=sessions,
             problems=fold.findings.problems,
@@ -617,8 +616,6 @@ class _Driver(Struct, Generic[R], frozen=True):
         A log of one session may hold rows of others (those that it was forked from): with another's id only these rows
         are read, otherwise all.
         """
-        from heapq import merge
-
         from sessionlog.sources.fold_events import EventFold
 
         rows = self._full_rows
@@ -642,17 +639,16 @@ class _Driver(Struct, Generic[R], frozen=True):
         if not is_known and session_id not in named:
             return
         beside = [] if only else list(self._subagent_logs(path))
-        logs = [self._timed(path, 0, rows) if steps is None else steps]
-        for number, other in enumerate(beside, 1):
-            found, steps, room = self._scan_and_keep(other, rows, room, number)
+        logs = [self._read_steps(path, rows) if steps is None else steps]
+        for other in beside:
+            found, steps, room = self._scan_and_keep(other, rows, room)
             sessions = (*sessions, *found)
-            logs.append(self._timed(other, number, rows) if steps is None else steps)
-        fold = EventFold(sessions, own_id=own, only=only)
-        yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
+            logs.append(self._read_steps(other, rows) if steps is None else steps)
+        yield from _events(EventFold(sessions, own_id=own, only=only), logs, beside)
 
     def _scan_and_keep(
-        self, path: str, rows: LogFormat[R], room: int, number: int = 0
-    ) -> tuple[Sequence[ScannedSession], list[_TimedStep] | None, int]:
+        self, path: str, rows: LogFormat[R], room: int
+    ) -> tuple[Sequence[ScannedSession], list[Step | Problem] | None, int]:
         """Scan a log that is read next; return its sessions, its steps, and the room that is left.
 
         Room is in bytes of logs. The steps are None if they would need more of it, or if rows have no offsets.
@@ -664,14 +660,13 @@ class _Driver(Struct, Generic[R], frozen=True):
         fold = UsageFold(
             self._id, path, self._session_of(path), place=log.place, harness=self._harness, has_totals=self._has_totals
         )
-        state = self._new_state(path)
-        kept: list[_TimedStep] | None = []
-        for timed in self._timed_rows(log, number, state):
-            step = timed[3]
+        state, take = self._new_state(path), fold.take
+        kept: list[Step | Problem] | None = []
+        for step in self._steps_of(log, state):
             if type(step) is not Problem:
-                fold.take[type(step)](step)
+                take[type(step)](step)
             if kept is not None:
-                kept.append(timed)
+                kept.append(step)
                 if log.lines.offset > room:
                     kept = None
         sessions = fold.finish(lambda session, idle_ms: self._complete(session, state, idle_ms, True))
@@ -716,8 +711,6 @@ class _Driver(Struct, Generic[R], frozen=True):
 
     def _read_long(self, path: str) -> Iterator[Event | Problem]:
         """Yield all of a long log as events; a scan runs some megabytes ahead."""
-        from heapq import merge
-
         from sessionlog.sources.fold_events import EventFold
 
         own, beside = self._session_of(path), list(self._subagent_logs(path))
@@ -727,32 +720,42 @@ class _Driver(Struct, Generic[R], frozen=True):
         )  # fmt: skip
         others = [session for other in beside for session in self.scan(other, None).sessions]
         fold = EventFold(others, own_id=own, facts=usage.facts)
-        logs = [
-            self._scanned_ahead(log, path, usage, fold),
-            *(self._timed(one, number, self._rows) for number, one in enumerate(beside, 1)),
-        ]
-        yield from _events(fold, merge(*logs, key=lambda one: one[0]) if beside else logs[0], beside)
+        scanned = chain.from_iterable(self._scanned_ahead(log, path, usage, fold))
+        yield from _events(fold, [scanned, *(self._read_steps(one, self._rows) for one in beside)], beside)
 
-    def _scanned_ahead(self, log: Reading[R], path: str, usage: UsageFold, fold: EventFold) -> Iterator[_TimedStep]:
-        """Yield the steps of a log as `_timed` does, each once its records are known to `fold`."""
-        ahead: deque[tuple[int, _TimedStep]] = deque()  # (where its row ends, step)
-        for timed in self._timed_rows(log, 0, self._new_state(path)):
-            step = timed[3]
-            if not isinstance(step, Problem):
-                usage.take[type(step)](step)
-            ahead.append((log.lines.offset, timed))
-            while log.lines.offset - ahead[0][0] > LOOK_AHEAD:
-                _, _, place, step = ahead[0][1]
-                if isinstance(step, Response) and usage.is_open(step.key or place):
-                    if log.lines.offset - ahead[0][0] <= _MOST_AHEAD:
-                        break  # it may get more rows
+    def _scanned_ahead(
+        self, log: Reading[R], path: str, usage: UsageFold, fold: EventFold
+    ) -> Iterator[list[Step | Problem]]:
+        """Yield the steps of a log, block by block, each block once its records are known to `fold`."""
+        lines, take, size = log.lines, usage.take, LOOK_AHEAD // _BLOCKS
+        ahead: deque[tuple[int, list[Step | Problem]]] = deque()  # (where the block ends, its steps)
+        block: list[Step | Problem] = []
+        full = size
+        for step in self._steps_of(log, self._new_state(path)):
+            if type(step) is not Problem:
+                take[type(step)](step)
+            block.append(step)
+            if lines.offset <= full:
+                continue
+            ahead.append((lines.offset, block))
+            block, full = [], lines.offset + size
+            while lines.offset - ahead[0][0] > LOOK_AHEAD:
+                end, known = ahead.popleft()
+                open_keys = usage.open_keys
+                at = next((at for at, one in enumerate(known) if type(one) is Response and one.key in open_keys), None)
+                if at is not None and lines.offset - end <= _MOST_AHEAD:
+                    ahead.appendleft((end, known[at:]))  # it may get more rows
+                    fold.know(usage.drain())
+                    yield known[:at]
+                    break
+                if at is not None:
                     usage.close_open()
                 fold.know(usage.drain())
-                yield ahead.popleft()[1]
+                yield known
         usage.close_open()
         fold.know(usage.drain())
-        while ahead:
-            yield ahead.popleft()[1]
+        yield from (known for _, known in ahead)
+        yield block
 
     def _is_long(self, path: str) -> bool:
         """Whether a log is read line by line, and too long to be scanned before its first event."""
@@ -763,34 +766,57 @@ class _Driver(Struct, Generic[R], frozen=True):
         log.close()
         return isinstance(log, _LineReading)
 
-    def _timed(self, path: str, number: int, rows: LogFormat[R]) -> Iterator[_TimedStep]:
-        """Yield the steps of a log."""
-        yield from self._timed_rows(rows.open(path, None), number, self._new_state(path))
+    def _read_steps(self, path: str, rows: LogFormat[R]) -> Iterator[Step | Problem]:
+        """Yield the steps and problems of a log."""
+        yield from self._steps_of(rows.open(path, None), self._new_state(path))
 
-    def _timed_rows(self, log: Reading[R], number: int, state: Any) -> Iterator[_TimedStep]:
-        """Yield the steps of an open log, and close it."""
-        time_ns = 0
+    def _steps_of(self, log: Reading[R], state: Any) -> Iterator[Step | Problem]:
+        """Yield the steps and problems of an open log, and close it; responses without a key get their place as one."""
+        steps = self._steps
         try:
             for row in chain(log.rows(), log.last()):
-                for step in (row,) if isinstance(row, Problem) else self._steps(row, state):
-                    time_ns = getattr(step, "time", None) or time_ns
-                    place = log.place()[0] if type(step) is Response and not step.key else ""
-                    yield time_ns, number, place, step
-            for step in self._finish(state):
-                yield time_ns, number, "", step
+                if type(row) is Problem:
+                    yield row
+                    continue
+                for step in steps(row, state):  # type: ignore[arg-type]
+                    if type(step) is Response and not step.key:
+                        step.key = log.place()[0]
+                    yield step
+            yield from self._finish(state)
         finally:
             log.close()
 
 
-def _events(fold: EventFold, steps: Iterable[_TimedStep], beside: Sequence[str]) -> Iterator[Event | Problem]:
-    """Yield the events that a log's steps make, with those of its sub-agents' logs between them."""
-    for _, number, place, step in steps:
-        fold.place = place
-        if isinstance(step, Problem):
-            if not number:
+def _events(
+    fold: EventFold, logs: Sequence[Iterable[Step | Problem]], beside: Sequence[str]
+) -> Iterator[Event | Problem]:
+    """Yield the events of a log's steps, the first of `logs`, with those of its sub-agents' logs between them."""
+    if not beside:
+        for step in logs[0]:
+            if type(step) is Problem:
                 yield step
-        elif number:
-            fold.take_beside(beside[number - 1], step)
-        else:
-            yield from fold.take(step)
+            elif events := fold.take(step):  # type: ignore[arg-type]
+                yield from events
+    else:
+        for _, number, step in _merged(logs):
+            if isinstance(step, Problem):
+                if not number:
+                    yield step
+            elif number:
+                fold.take_beside(beside[number - 1], step)
+            else:
+                yield from fold.take(step)
     yield from fold.end()
+
+
+def _merged(logs: Sequence[Iterable[Step | Problem]]) -> Iterator[tuple[int, int, Step | Problem]]:
+    """Yield (time, number of the log, step) in the order of time; a step without a time has that of the one before."""
+    from heapq import merge
+
+    def timed(number: int, steps: Iterable[Step | Problem]) -> Iterator[tuple[int, int, Step | Problem]]:
+        time_ns = 0
+        for step in steps:
+            time_ns = getattr(step, "time", None) or time_ns
+            yield time_ns, number, step
+
+    return merge(*(timed(number, steps) for number, steps in enumerate(logs)), key=lambda one: one[0])

@@ -383,26 +383,22 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         cost_nano = _DOUBTFUL
     state.is_ended = state.is_closed = False
     state.responses += 1
-    state.has_price |= cost_nano is not None or not is_failed or bool(usage)
+    state.has_price = state.has_price or cost_nano is not None or not is_failed or bool(usage)
     provider, model, response_model = name(data.provider), name(data.requested_model), name(data.model)
     if attempt is not None:
         provider = name(attempt, "provider_system") or provider
         model = name(attempt, "requested_model") or model
         response_model = name(attempt, "response_model") or response_model
+    tokens = Tokens(usage, _issues_at(row, *issues, issue) if issues or issue else ())
     response = Response(
-        time=state.last_ns,
-        tokens=Tokens(usage, _issues_at(row, *issues, issue) if issues or issue else ()),
-        provider=provider or UNKNOWN,
-        model=model or state.asked or UNKNOWN,
-        response_model=response_model,
-        cost_nano=cost_nano,
-        latency_ms=read_milliseconds(data.latency_ms),
-        failed=is_failed,
-        final=True,
-        quality="partial" if data.partial else "exact",  # usage comes last: of a cut stream there is only the first
-        superseded_by=name(data.superseded_by),
-        response_id=name(data.response_id),
-    )
+        state.last_ns, str(state.responses), tokens=tokens, provider=provider or UNKNOWN,
+        model=model or state.asked or UNKNOWN, response_model=response_model, cost_nano=cost_nano,
+        latency_ms=read_milliseconds(data.latency_ms), failed=is_failed, final=True,
+    )  # fmt: skip
+    if data.partial:  # usage comes last: of a cut stream there is only the first
+        response.quality = "partial"
+    if data.superseded_by is not None or data.response_id is not None:
+        response.superseded_by, response.response_id = name(data.superseded_by), name(data.response_id)
     return (response,)
 
 
@@ -411,8 +407,8 @@ def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG0
     state.calls += 1
     state.is_ended = state.is_closed = False
     return (
-        ToolCall(state.last_ns, key, name(data.tool) or UNKNOWN, superseded_by=name(data.superseded_by)),
-        ToolResult(None, key, data.output, failed=bool(data.error), duration_ms=read_milliseconds(data.duration_ms)),
+        ToolCall(state.last_ns, key, name(data.tool) or UNKNOWN, None, "", "", name(data.superseded_by)),
+        ToolResult(None, key, data.output, bool(data.error), read_milliseconds(data.duration_ms)),
     )
 
 

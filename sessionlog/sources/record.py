@@ -36,7 +36,7 @@ class CopyRank(IntEnum):
     """Where the response was made."""
 
 
-class Record(Struct, kw_only=True, omit_defaults=True, gc=False):  # the fold adds later rows to an open response
+class Record(Struct, omit_defaults=True, gc=False):  # the fold adds later rows to an open response
     """One LLM response, or what a session used beyond its responses. Not changed after a scan has returned it.
 
     Attributes:
@@ -89,7 +89,7 @@ class Record(Struct, kw_only=True, omit_defaults=True, gc=False):  # the fold ad
     priced: bool = True
     key: str = ""
     family: str = ""
-    copy_rank: int = CopyRank.ORIGINAL
+    copy_rank: int = int(CopyRank.ORIGINAL)
     superseded_by: str = ""
     project: str = ""
     branch: str = UNKNOWN
@@ -104,7 +104,7 @@ class Record(Struct, kw_only=True, omit_defaults=True, gc=False):  # the fold ad
     summed: bool = False
 
 
-class ToolUse(Struct, kw_only=True, omit_defaults=True, gc=False):  # not frozen: the fold adds the result
+class ToolUse(Struct, omit_defaults=True, gc=False):  # not frozen: the fold adds the result
     """One tool call, finished or not.
 
     Attributes:

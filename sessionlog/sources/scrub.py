@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import Any, BinaryIO
+from functools import cache, partial
+from io import BufferedReader
+from typing import Any, BinaryIO, cast
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings, LogNotReadable, MissingExtra
@@ -23,6 +26,7 @@ from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
+from sessionlog.sources.spread import Spread, in_shares, spread_files
 
 _MAX_KEPT = 1000
 _PIECE = 4 << 20
@@ -75,11 +79,13 @@ def scrub_logs(
     *,
     copies: str | None = None,
     progress: Callable[[int, int], None] | None = None,
+    spread: Spread = in_shares,
 ) -> Iterator[FileScrub]:
     """Search each file of the logs under `paths`, or of every agent's logs; yield the results.
 
     With `copies` each file is written to that folder without its secrets, under its path below the files' common
-    folder; a packed file is unpacked. `progress` is called with (files done, files in all).
+    folder; a packed file is unpacked. `progress` is called with (files done, files in all); `spread` may give the
+    files to several processes.
 
     Raises:
         InvalidSettings: `copies` holds files already, or cannot be made.
@@ -88,14 +94,16 @@ def scrub_logs(
     if copies is not None:
         _make_empty(copies)
     common = os.path.commonpath([os.path.dirname(files.absolute_path(path)) for path, _, _ in found]) if found else ""
-    for done, (path, source, problem) in enumerate(found):
-        if progress is not None:
-            progress(done, len(found))
-        if problem:
-            yield FileScrub(path=path, source=source, problem=problem)
-            continue
-        copy = os.path.join(copies, os.path.relpath(files.absolute_path(path), common)) if copies is not None else ""
-        yield scrub_file(path, source=source, copy=copy)
+    scrub = partial(_scrub, copies=copies, common=common)
+    yield from spread_files([(item, item[0]) for item in found], scrub, spread, progress)
+
+
+def _scrub(item: tuple[str, str, str], *, copies: str | None, common: str) -> FileScrub:
+    path, source, problem = item
+    if problem:
+        return FileScrub(path=path, source=source, problem=problem)
+    copy = os.path.join(copies, os.path.relpath(files.absolute_path(path), common)) if copies is not None else ""
+    return scrub_file(path, source=source, copy=copy)
 
 
 def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
@@ -103,16 +111,18 @@ def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
     search = _Search()
     problem = ""
     try:
-        with files.open_log(path) as file:
-            is_database = file.read(len(_DATABASE)) == _DATABASE
-        if copy:
-            files.make_directories(os.path.dirname(os.path.abspath(copy)))
+        file, unpacked = open_unpacked(path)
+        with file:
+            if copy:
+                files.make_directories(os.path.dirname(os.path.abspath(copy)))
+            is_database = unpacked is None and cast("BufferedReader", file).peek().startswith(_DATABASE)
+            if not is_database:
+                for suffix in _PACKED:
+                    copy = copy.removesuffix(suffix)
+                _scrub_lines(file, search, copy)
+                problem = "" if unpacked is None else unpacked.failure or ""
         if is_database:
             _scrub_database(path, search, copy)
-        else:
-            for suffix in _PACKED:
-                copy = copy.removesuffix(suffix)
-            problem = _scrub_lines(path, search, copy)
     except (LogNotReadable, MissingExtra, sqlite3.Error, OSError) as error:
         problem = str(error).removeprefix(f"{path}: ")
         copy = ""
@@ -129,6 +139,7 @@ def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
 def _files_of(paths: Iterable[str] | None, env: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield (path, source, why it cannot be read), each file once."""
     seen: set[str] = set()
+    real_folder = cache(files.real_path)
     for item in discover(env, all_sources()) if paths is None else find_logs(paths, env):
         source, given = (
             (item.source.id, [item.path, *item.source.sidecars(item.path)])
@@ -140,15 +151,17 @@ def _files_of(paths: Iterable[str] | None, env: Mapping[str, str]) -> Iterator[t
             continue
         for path in given:
             for inside in _regular_files(path):
-                real = files.real_path(inside)
+                folder, name = os.path.split(inside)
+                real = files.real_path(inside) if os.path.islink(inside) else os.path.join(real_folder(folder), name)
                 if real not in seen:
                     seen.add(real)
                     yield inside, source, ""
 
 
 def _regular_files(path: str) -> Iterator[str]:
-    if not files.is_directory(path):
-        if files.stat_path(path) is not None:
+    status = files.stat_path(path)
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        if status is not None:
             yield path
         return
     for folder, names in files.walk_folder(path):
@@ -184,19 +197,16 @@ class _Search:
         return bool(spans)
 
 
-def _scrub_lines(path: str, search: _Search, copy: str) -> str:
-    """Search a file of lines; return the error that ended the search early, or ""."""
-    file, unpacked = open_unpacked(path)
-    with file:
-        pieces = (
-            redact_line(piece) if search.find(piece, line, offset) else piece for line, offset, piece in _pieces(file)
-        )
-        if copy:
-            files.replace_file(copy, pieces)
-        else:
-            for _ in pieces:
-                pass
-    return "" if unpacked is None else unpacked.failure or ""
+def _scrub_lines(file: BinaryIO, search: _Search, copy: str) -> None:
+    """Search a file of lines."""
+    pieces = (
+        redact_line(piece) if search.find(piece, line, offset) else piece for line, offset, piece in _pieces(file)
+    )
+    if copy:
+        files.replace_file(copy, pieces)
+    else:
+        for _ in pieces:
+            pass
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:

@@ -157,7 +157,7 @@ class Text(Struct, gc=False):
     is_piece: bool = False
 
 
-class Response(Struct, kw_only=True, gc=False):
+class Response(Struct, gc=False):
     """One response of a model, or one of several rows that repeat it: rows with one key are one response.
 
     Attributes:

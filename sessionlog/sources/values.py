@@ -158,10 +158,8 @@ def disjoint(
         given -= cache_read + cache_write
     if is_reasoning_apart:
         output += reasoning
-    return TokenUsage(
-        input=given, output=output, cache_read=cache_read, cache_write=max(cache_write, cache_write_1h),
-        cache_write_1h=cache_write_1h, reasoning=min(reasoning, output),
-    )  # fmt: skip
+    written = max(cache_write, cache_write_1h)
+    return TokenUsage(given, output, cache_read, written, min(reasoning, output), cache_write_1h)
 
 
 def cost(value: Any) -> tuple[int | None, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
@@ -16,6 +17,7 @@ from sessionlog.events.usage import read_usage
 from sessionlog.sources.fizeau_dialect import is_native, normalise_usage
 
 _MAX_NAME = 200  # characters; a longer name is damage
+_classes_of = attrgetter(*TOKEN_CLASSES)
 
 
 class ResponseUsages:
@@ -42,16 +44,24 @@ class ResponseUsages:
     def add(self, data: Mapping[str, Any]) -> None:
         """Add a response, the payload of its event."""
         usage, provider = self.observe(data)
-        self._counts.extend(getattr(usage, name) for name in TOKEN_CLASSES)
+        self._counts.extend(_classes_of(usage))
         self._providers.append(sys.intern(provider))
         self._estimated.append(data.get("quality") == "estimated")
 
     def read(self) -> Iterator[TokenUsage]:
         """Yield the usage of each response."""
-        width = len(TOKEN_CLASSES)
-        rows = (self._counts[width * n : width * (n + 1)] for n in range(len(self)))
-        usages = (TokenUsage(**dict(zip(TOKEN_CLASSES, row, strict=True))) for row in rows)
-        return (self._disjoint(usage, provider) for usage, provider in zip(usages, self._providers, strict=True))
+        is_disjoint, named = is_native(self.start), self.start.get("resolved_harness")
+        harness = named if isinstance(named, str) else ""
+        counts = iter(self._counts)
+        for provider, row in zip(self._providers, zip(*[counts] * len(TOKEN_CLASSES), strict=True), strict=True):
+            given, output, read, written, reasoning, written_1h = row
+            usage = TokenUsage(
+                input=given, output=output, cache_read=read, cache_write=written, reasoning=reasoning,
+                cache_write_1h=written_1h,
+            )  # fmt: skip
+            if not is_disjoint and provider not in self._exclusive:
+                usage = normalise_usage(usage, harness=harness, provider=provider)
+            yield usage
 
     def reported(self) -> Iterator[TokenUsage]:
         """Yield the usage of each response as its provider counted it; empty where the agent estimated it."""
@@ -62,8 +72,10 @@ class ResponseUsages:
         """Return the provider that served a response; "" where neither it nor its session names one."""
         attempt = data.get("attempt")
         system = attempt.get("provider_system") if isinstance(attempt, Mapping) else None
-        named = (system, data.get("provider"), self.start.get("provider"))
-        return next((name[:_MAX_NAME] for name in named if isinstance(name, str) and name), "")
+        for name in (system, data.get("provider"), self.start.get("provider")):
+            if isinstance(name, str) and name:
+                return name[:_MAX_NAME]
+        return ""
 
     def observe(self, data: Mapping[str, Any]) -> tuple[TokenUsage, str]:
         """Return a response's usage as logged and its provider; note whether the provider counts the cache apart.
@@ -74,9 +86,3 @@ class ResponseUsages:
         if usage.cache_read > usage.input:
             self._exclusive.add(provider)
         return usage, provider
-
-    def _disjoint(self, usage: TokenUsage, provider: str) -> TokenUsage:
-        if is_native(self.start) or provider in self._exclusive:
-            return usage
-        named = self.start.get("resolved_harness")
-        return normalise_usage(usage, harness=named if isinstance(named, str) else "", provider=provider)

@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from sessionlog.analytics.advice import ADVICE, MISS_ADVICE, report_advice
+from sessionlog.cli import main
 from sessionlog.context import findings
 from sessionlog.errors import InvalidQuery
+from sessionlog.render.report import View, render_table
 from tests.context.test_findings import READ, READER, SERVER, USED, WRITE, Run, read
 from tests.ledger.entries import PRICES
 
@@ -81,6 +83,31 @@ def test_the_time_before_stands_beside(made):
     assert rows["api/gone.py"].before_cost_usd == COST / 1e9
     assert rows["api/gone.py"].before_share == COST / (8 * USED)
     assert rows["api/app.py"].share == COST / (4 * USED)
+    assert (found.sessions_read, found.before_sessions_read, found.read_nano) == (1, 2, 4 * USED)
+
+
+def test_the_heading_is_of_one_time_and_estimates_are_marked(made):
+    """What only the time before has is in the table, below; a cost by list prices has its mark everywhere."""
+    made("old", 9, read("/src/api/gone.py"))
+    made("older", 9)
+    made("new", 11)
+    window = "2026-11-20T10:00:00Z..2026-11-20T12:00:00Z"
+    found = report(made, since=window)
+    lines = [line.plain for line in render_table(found, View(tz="UTC", now=NOW, width=160))]
+    assert f" · 1 finding in 1 session, ~${4 * USED / 1e9:,.2f}" in lines[0]
+    [row] = [line for line in lines if "api/app.py" in line]
+    assert row.count("~$") == 2
+    assert any(line.startswith("~ estimated from") for line in lines)
+    left_out = f"1 session of ~${4 * USED / 1e9:,.2f} not read: --limit-sessions reads more"
+    assert left_out in report(made, since=window, sessions=2).footnotes()
+
+
+def test_a_mark_of_the_time_before_is_explained(made):
+    """Also where nothing in the window is estimated."""
+    made("old", 9)
+    found = report(made, since="2026-11-20T10:00:00Z..2026-11-20T12:00:00Z")
+    assert found.summary == "0 findings in 0 sessions"
+    assert any(line.startswith("~ estimated from") for line in found.footnotes())
 
 
 def test_a_tool_that_any_session_calls_is_used(made):
@@ -142,8 +169,9 @@ def test_a_command_quotes_what_the_log_names(made):
     assert row.command == "sessionlog replay 'a b;c'"
 
 
-def test_what_a_resumed_session_copied_counts_once(tmp_path):
-    """Claude Code up to 2.0.14 copied rows into the resumed session's log, with new times and without request ids."""
+@pytest.fixture
+def resumed(tmp_path):
+    """A session and its continuation: Claude Code up to 2.0.14 copied rows into the resumed session's log, with new times and without request ids."""
     folder = tmp_path / ".claude" / "projects" / "p"
     folder.mkdir(parents=True)
     usages = [(0, 6000), (1000, 6000), (2000, 6000)]  # read from the cache, and written to it
@@ -168,7 +196,21 @@ def test_what_a_resumed_session_copied_counts_once(tmp_path):
     for session, hour, count, copied in (("first", 9, 2, 0), ("second", 10, 3, 2)):
         lines = [json.dumps(row) for row in rows(session, hour, count, copied=copied)]
         (folder / f"{session}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+def test_what_a_resumed_session_copied_counts_once(resumed, tmp_path):
+    """In the session that paid for it."""
     found = report_advice(env={"HOME": str(tmp_path)}, now=NOW)
     [row] = found.rows
     assert (row.keys["kind"], row.count, row.tokens) == ("cache_miss", 2, 5000 + 5000)
     assert set(row.evidence) == {"first#2", "second#3"}
+
+
+@pytest.mark.parametrize(("session", "requests"), [("first", [2]), ("second", [3])])
+def test_cache_misses_of_a_resumed_session_are_its_own(resumed, capsys, session, requests):
+    """`context --cache` reads one log, and looks for the originals of copies in the logs beside it."""
+    assert main(["context", str(resumed / f"{session}.jsonl"), "--cache", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [miss["request"] for miss in found["misses"]] == requests
+    assert found["missed_tokens"] == 5000

@@ -62,6 +62,14 @@ def test_rejected_and_unreadable_overrides_are_among_the_raw_ones(tmp_path):
 # --- anchors
 
 
+def test_progress_counts_logs_whose_number_is_not_known():
+    """So that a long run shows that it goes on."""
+    calls = []
+    scan_routing_quality(BASIC, progress=lambda *call: calls.append(call))
+    assert len(calls) > 1
+    assert calls == [(number, None) for number in range(len(calls))]
+
+
 def test_the_basic_anchor_holds():
     """Five sessions of a day, three overridden, two of these against the router: 0.4 and 2/3."""
     scan = scan_routing_quality(BASIC, window="2026-11-20T08:00:00Z..2026-11-20T12:01:00Z")

@@ -105,7 +105,7 @@ def test_a_session_is_its_own_log_before_its_sub_agents(case, tmp_path):
     ]
     found = {one: find_entry(one, folder).path for one in shared}
     os.unlink(os.path.join(folder, "manifest.jsonl"))
-    for entry in reversed(entries.values()):
+    for entry in reversed(list(entries.values())):
         add_entries(folder, [entry])
     assert {one: find_entry(one, folder).path for one in shared} == found
     assert not [path for path in found.values() if "subagents" in path]

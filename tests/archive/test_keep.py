@@ -5,16 +5,18 @@ import os
 import shutil
 import sqlite3
 import stat
+from functools import partial
 
 import pytest
 
 from sessionlog import files
-from sessionlog.archive import keep
+from sessionlog.archive import keep, writing
 from sessionlog.archive.collect import SMALL
 from sessionlog.archive.find import open_session
 from sessionlog.archive.keep import DAY_NS, archive_logs
 from sessionlog.archive.manifest import archive_folder, read_manifest
 from sessionlog.archive.pack import is_whole
+from sessionlog.engine.shares import map_shares
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log
@@ -116,7 +118,7 @@ def test_an_unchanged_log_is_kept_once(env, log, monkeypatch):
     """The second time nothing is opened but the manifest."""
     assert [entry.path for entry in archived(env).kept] == [log]
     opened = []
-    monkeypatch.setattr(keep, "contents_of", lambda *given: opened.append(given))
+    monkeypatch.setattr(writing, "contents_of", lambda *given: opened.append(given))
     done = archived(env)
     assert (done.kept, done.unchanged, opened) == ([], 1, [])
     assert len(packs_in(env)) == 1
@@ -395,6 +397,99 @@ def test_leftovers_of_killed_runs_are_swept(env, log):
     assert not [name for name in os.listdir(archive_folder(env)) if name.startswith(".")]
 
 
+@pytest.fixture
+def small_logs(tmp_path):
+    """Four small logs, written long ago."""
+    return [
+        write_log(tmp_path / "logs" / f"s-{number}.jsonl", start(), answered(content=f"hello {number}"))
+        for number in range(4)
+    ]
+
+
+def test_small_logs_share_a_file(env, small_logs):
+    """And each comes back as it was once the originals are gone."""
+    done = archived(env)
+    assert (len(done.kept), len(packs_in(env))) == (4, 1)
+    assert done.packed == sum(
+        os.path.getsize(os.path.join(archive_folder(env), "native", name)) for name in packs_in(env)
+    )
+    before = sessions_of(env)
+    shutil.rmtree(os.path.dirname(small_logs[0]))
+    for (path, session_id), events in before.items():
+        with open_session(session_id, None, env) as (log, session, entry):
+            assert (entry.path, told(log, session)) == (path, events)
+
+
+def test_a_longer_log_leaves_what_others_share_alone(env, small_logs):
+    """Its beginning stays with them; the touched log refers to what is there."""
+    first = {entry.path: entry for entry in archived(env).kept}
+    grow(small_logs[0], ended())
+    os.utime(small_logs[1], (LONG_AGO + 5, LONG_AGO + 5))
+    done = archived(env)
+    assert (done.replaced, len(done.kept), len(packs_in(env))) == (0, 2, 2)
+    found = read_manifest(archive_folder(env))
+    for path in small_logs:
+        entry = found["native", path]
+        assert is_whole(os.path.join(archive_folder(env), entry.name), entry)
+        assert (entry.version == first[path].version) == (path != small_logs[0])
+    assert archived(env).unchanged == 4
+
+
+def test_what_several_processes_keep_is_the_same(env, tmp_path):
+    """In the same order, each log with its problems."""
+    for number in range(300):
+        write_log(tmp_path / "logs" / f"s-{number:03}.jsonl", start(), answered(content=f"hello {number}"))
+    calls = []
+    done = archived(env, spread=partial(map_shares, jobs=2), progress=lambda *call: calls.append(call))
+    before = sessions_of(env)
+    assert [entry.path for entry in done.kept] == sorted(path for path, _ in before)
+    assert calls == [(number, 300) for number in range(1, 301)]
+    assert sorted(map(str, done.kept)) == sorted(map(str, read_manifest(archive_folder(env)).values()))
+    assert all(is_whole(os.path.join(archive_folder(env), entry.name), entry) for entry in done.kept)
+    assert not [name for name in os.listdir(archive_folder(env)) if name.startswith(".")]
+    assert archived(env, spread=partial(map_shares, jobs=2)).unchanged == 300
+
+
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_a_file_that_logs_share_is_added_with_all_of_them(env, small_logs, monkeypatch, together):
+    """However few entries are added at once."""
+    monkeypatch.setattr(keep, "_TOGETHER", together)
+    done = archived(env)
+    assert (len(done.kept), done.problems, len(packs_in(env))) == (4, [], 1)
+
+
+def test_damage_of_a_shared_file_is_mended_from_the_original(env, small_logs):
+    """Of the log that was touched; the file that the others share is not written again."""
+    entry = archived(env).kept[1]
+    path = os.path.join(archive_folder(env), entry.name)
+    with open(path, "r+b") as file:
+        file.seek(entry.offset)
+        file.write(b"\0\0\0\0")
+    os.utime(entry.path, (LONG_AGO + 5, LONG_AGO + 5))
+    [again] = archived(env).kept
+    assert (again.version, again.shared, is_whole(os.path.join(archive_folder(env), again.name), again)) == (
+        entry.version, "", True,
+    )  # fmt: skip
+    others = [one for one in read_manifest(archive_folder(env)).values() if one.path != entry.path]
+    assert all(is_whole(path, one) for one in others)
+
+
+def test_a_log_that_cannot_be_read_costs_the_others_that_share_nothing(env, small_logs, monkeypatch):
+    """It is named, and they are kept."""
+    seen = keep.list_files
+
+    def shrunk(item):
+        found = seen(item)
+        if item.path == small_logs[1]:
+            os.truncate(item.path, 10)
+        return found
+
+    monkeypatch.setattr(keep, "list_files", shrunk)
+    done = archived(env)
+    assert [problem.path for problem in done.problems] == [small_logs[1]]
+    assert len(done.kept) == 3
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_an_archive_that_others_may_write_to_is_not_used(env, log):
     """Neither for keeping nor for reading."""
@@ -426,6 +521,7 @@ def test_an_entry_is_added_once_its_pack_is_on_the_disk(env, log, monkeypatch, t
     watched("fsync", lambda fd: os.path.basename(os.readlink(f"/proc/self/fd/{fd}")))
     watched("replace", lambda path, _: os.path.basename(path))
     monkeypatch.setattr(keep, "_TOGETHER", together)
+    monkeypatch.setattr("sessionlog.sources.spread._SHARE_FILES", together)
     done = archived(env)
     assert len(done.kept) >= 4
     assert sorted(map(str, done.kept)) == sorted(map(str, read_manifest(archive_folder(env)).values()))
@@ -440,7 +536,7 @@ def test_an_entry_is_added_once_its_pack_is_on_the_disk(env, log, monkeypatch, t
             assert added == len(named)
         else:
             synced.add(what)
-    assert len(named) == len(done.kept)
+    assert len(named) == len(packs_in(env)) == (5 if together == 1 else 3 if together == 2 else 1)
 
 
 def test_a_disk_that_fails_at_the_end_costs_the_entries_that_wait(env, log, monkeypatch):

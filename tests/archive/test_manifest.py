@@ -71,7 +71,8 @@ def test_a_damaged_entry_is_no_part_of_a_new_manifest(env):
     """The other is."""
     first, second = read_manifest(archive_folder(env)).values()
     os.unlink(manifest(env))
-    with open(os.path.join(archive_folder(env), first.name), "wb") as file:
+    with open(os.path.join(archive_folder(env), first.name), "r+b") as file:
+        file.seek(first.offset)
         file.write(b"no pack")
     assert [entry.version for entry in read_manifest(archive_folder(env)).values()] == [second.version]
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 import subprocess
 import tarfile
@@ -10,7 +11,7 @@ import pytest
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, KeptFile, member_of
-from sessionlog.archive.pack import Content, is_whole, read_own_line, unpack, write_pack
+from sessionlog.archive.pack import Content, is_whole, read_own_lines, unpack, write_pack, write_shared
 from sessionlog.errors import LogNotReadable
 from sessionlog.reader.unpack import zstd_module
 
@@ -39,7 +40,15 @@ def pack_of(folder, *contents):
     return path, entry
 
 
-NAMES = ["/a/b.jsonl", "/a/" + "d" * 200 + "/" + "n" * 200, "/a/no text \udcff", "/a/ünïcode ☃", "/a/new\nline"]
+NAMES = [
+    "/a/b.jsonl",
+    "/" + "d" * 100,
+    "/" + "d" * 101,
+    "/a/" + "d" * 200 + "/" + "n" * 200,
+    "/a/no text \udcff",
+    "/a/ünïcode ☃",
+    "/a/new\nline",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,9 +79,10 @@ def test_a_pack_can_be_opened_without_us(tmp_path):
 def test_a_pack_holds_its_own_line(tmp_path):
     """So that a manifest can be made again."""
     path, entry = pack_of(tmp_path, content("/a/b", b"hello"))
-    assert read_own_line(path).decode() == entry.to_json()
+    assert list(read_own_lines(path)) == [(entry.to_json().encode(), os.path.getsize(path))]
     (tmp_path / "empty").write_bytes(b"")
-    assert read_own_line(str(tmp_path / "empty")) == read_own_line(str(tmp_path / "none")) == b""
+    for name in ("empty", "none"):
+        assert list(read_own_lines(str(tmp_path / name))) == [(b"", 0)]
 
 
 def test_every_flipped_bit_is_found(tmp_path):
@@ -92,7 +102,7 @@ def test_every_flipped_bit_is_found(tmp_path):
             passed += 1
             unpack(path, entry, str(out))
             assert (out / "a" / "b").read_bytes() == b"hello, hello, hello"
-            assert read_own_line(path).decode() == entry.to_json()
+            assert [line.decode() for line, _ in read_own_lines(path)] == [entry.to_json()]
         else:
             with pytest.raises(LogNotReadable, match="damaged"):
                 unpack(path, entry, str(out))
@@ -108,6 +118,77 @@ def test_a_cut_pack_is_damaged(tmp_path, length):
     (tmp_path / "out").mkdir()
     with pytest.raises(LogNotReadable, match="damaged"):
         unpack(path, entry, str(tmp_path / "out"))
+
+
+def shared_by(folder, *logs):
+    """(path, entries) of a file that the packs of small logs share."""
+    written, entries = write_shared(str(folder), [(entry_for(one), [one]) for one in logs])
+    path = str(folder / entries[0].name)
+    files.replace_files([(written, path)])
+    return path, entries
+
+
+SMALL = [content(f"/a/{name}", name.encode() * 50) for name in ("b", "c", "ünïcode ☃")]
+
+
+def test_what_small_logs_share_comes_out_one_by_one(tmp_path):
+    """Each is unpacked without the others."""
+    path, entries = shared_by(tmp_path, *SMALL)
+    for entry, one in zip(entries, SMALL, strict=True):
+        assert is_whole(path, entry)
+        out = tmp_path / entry.path.replace("/", "-")
+        out.mkdir()
+        unpack(path, entry, str(out))
+        [(_, _, [name])] = [found for found in os.walk(out) if found[2]]
+        assert (out / "a" / name).read_bytes() == one.given
+
+
+def test_a_shared_file_can_be_opened_without_us(tmp_path):
+    """By `zstd` and `tar`, as one."""
+    path, _ = shared_by(tmp_path, *SMALL[:2])
+    with open(path, "rb") as file:
+        tar = zstd_module("the test").decompress(file.read())
+    listed = subprocess.run(["tar", "-tf", "-"], input=tar, capture_output=True, check=True).stdout
+    assert listed == b"entry.json\na/b\nentry.json\na/c\n"
+
+
+def test_a_shared_file_holds_the_lines_of_all(tmp_path):
+    """Each with the size of its pack, which only the manifest has."""
+    path, entries = shared_by(tmp_path, *SMALL)
+    found = list(read_own_lines(path))
+    assert [(json.loads(line)["version"], size) for line, size in found] == [(e.version, e.packed) for e in entries]
+
+
+def test_damage_in_a_shared_file_costs_one_log(tmp_path):
+    """Wherever it is, the others are whole, and their lines are found."""
+    path, entries = shared_by(tmp_path, *SMALL)
+    with open(path, "rb") as file:
+        whole = file.read()
+    for at in range(0, len(whole), 3):
+        spoiled = bytearray(whole)
+        spoiled[at] ^= 1 << at % 8
+        with open(path, "wb") as file:
+            file.write(spoiled)
+        others = [entry for entry in entries if not entry.offset <= at < entry.offset + entry.packed]
+        assert len(others) == 2
+        assert all(is_whole(path, entry) for entry in others)
+        lines = {json.loads(line)["path"] for line, _ in read_own_lines(path) if line}
+        assert lines >= {entry.path for entry in others}
+
+
+def test_what_small_logs_share_is_read_back(tmp_path, monkeypatch):
+    """As any pack is."""
+    whole = files.write_temporary
+
+    def spoiled(path, pieces, **options):
+        content = bytearray(b"".join(pieces))
+        content[len(content) // 2] ^= 1
+        return whole(path, [bytes(content)], **options)
+
+    monkeypatch.setattr(files, "write_temporary", spoiled)
+    with pytest.raises(LogNotReadable, match="not what was read"):
+        shared_by(tmp_path, *SMALL)
+    assert [name for _, _, names in os.walk(tmp_path) for name in names] == []
 
 
 def forged(path, *members):

@@ -130,16 +130,16 @@ def test_sources_are_chosen(cli, ours, tmp_path, home):
 
 def test_a_log_that_cannot_be_kept_is_named(cli, ours, monkeypatch):
     """Exit code 3, and the others are kept."""
-    from sessionlog.archive import keep
+    from sessionlog.archive import writing
 
-    contents_of = keep.contents_of
+    contents_of = writing.contents_of
 
     def fails(seen, folder):
         if seen[0].path.endswith("s-first.jsonl"):
             raise OSError(5, "Input/output error\x1b[2J")
         return contents_of(seen, folder)
 
-    monkeypatch.setattr(keep, "contents_of", fails)
+    monkeypatch.setattr(writing, "contents_of", fails)
     ran = cli("archive", *LATER)
     assert ran.code == 3
     assert ran.out.startswith("archived 2 logs")

@@ -311,6 +311,23 @@ def test_a_log_that_has_grown_is_read_with_what_a_scan_needs(warmed):
     assert loaded & (HEAVY - {"orjson"} | UNNEEDED) == set()
 
 
+@pytest.mark.parametrize("words", [["context"], ["context", "s-first"], ["diff", "s-first", "s-odd"]], ids=" ".join)
+def test_a_session_is_read_with_its_own_source(warmed, words):
+    """Its figures come from the ledger, which stays up to date for the next command: no log is listed."""
+    code = (
+        "import sys; from sessionlog.cli import main; "
+        "code = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, *words, "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ})
+    loaded = set(ran.stderr.split())
+    assert "sessionlog.ledger.writer" not in loaded
+    modules = {f"sessionlog.sources.{source_id.replace('-', '_')}" for source_id in OURS}
+    assert loaded & modules == {"sessionlog.sources.native"}
+    if words[0] == "context":
+        assert '"session_requests": 1,' in ran.stdout
+
+
 UNNEEDED = {
     "heapq", "sessionlog.engine", "sessionlog.sources.discover",
     "sessionlog.sources.fold_events", "sessionlog.transcript",

@@ -67,6 +67,31 @@ def test_the_command_opens_the_replay_there(cli, story):
     assert "ModuleNotFoundError" in cli("replay", hit["session"], "--plain").out
 
 
+@pytest.mark.parametrize("place", ["file", "folder", "export"])
+def test_a_path_among_the_words_is_said_to_be_a_word(cli, story, place, tmp_path, monkeypatch):
+    """Other commands take a path at the end. Also where a hit has the word."""
+    monkeypatch.chdir(tmp_path)
+    named = {"file": tmp_path / "budget", "folder": tmp_path / "budget", "export": "./budget"}[place]
+    (tmp_path / "budget").touch() if place == "file" else (tmp_path / "budget").mkdir()
+    ran = cli("find", "retry", named, *NOW)
+    assert ran.err.count(f"{named} was searched as a word: --project FOLDER, --source AGENT or --session ID") == 1
+
+
+def test_a_name_of_a_folder_here_is_a_place_where_nothing_is_found(cli, story, tmp_path, monkeypatch):
+    """With hits it was a word indeed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "unheard").mkdir()
+    assert "unheard was searched as a word" in cli("find", "retry", "unheard", *NOW).err
+
+
+@pytest.mark.parametrize("words", [["retry", "budget"], ["retry", "/nowhere/budget"], ["./budget"]])
+def test_other_words_are_no_places(cli, story, words, tmp_path, monkeypatch):
+    """Neither what does not exist, nor a plain word that hits have, nor a single one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "budget").mkdir()
+    assert "searched as a word" not in cli("find", *words, *NOW).err
+
+
 def test_json_has_marks_and_the_command(cli, story):
     """One document, with the texts whole."""
     document = cli("find", "config*", "--in", "answers", "--json", *NOW).json

@@ -3,6 +3,7 @@
 import os
 
 from sessionlog import files
+from tests.reliability.seam import put
 
 
 def test_a_folder_that_is_being_closed_is_not_shared(tmp_path, monkeypatch):
@@ -14,7 +15,7 @@ def test_a_folder_that_is_being_closed_is_not_shared(tmp_path, monkeypatch):
             opened.append(files.AppendFile(str(tmp_path), "b.jsonl"))
         close(fd)
 
-    monkeypatch.setattr(files, "close", close_beside_another_thread)
+    put(monkeypatch, "close", close_beside_another_thread)
     first.close()
     del first
     [second] = opened

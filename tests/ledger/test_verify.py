@@ -104,6 +104,33 @@ def test_what_is_derived_is_computed_anew(home, sql, kind):
     assert any(one.column.startswith(kind) for one in found.derived)
 
 
+@pytest.mark.parametrize(
+    ("column", "named"),
+    [
+        ("recorded_nano", "recorded_cost_nano"),
+        ("cache_write_1h", "cache_write_1h_tokens"),
+        ("saved_nano", "quarter_hours.saved_nano"),
+        ("estimate_nano", "quarter_hours.estimate_nano"),
+    ],
+)
+def test_what_a_cost_is_made_of_is_compared(home, column, named):
+    """Of a log that is there; no price is computed again for it."""
+    there = "SELECT r.file_id, r.n FROM records r JOIN files f ON f.id = r.file_id WHERE NOT f.missing AND r.n >= 0"
+    change(home, f"UPDATE responses SET {column} = COALESCE({column}, 0) + 1 WHERE (file_id, n) IN ({there} LIMIT 1)")
+    found = home.verify()
+    assert {one.column for one in (*found.derived, *found.differences)} == {named}
+
+
+@pytest.mark.parametrize(("table", "names"), [("responses", "labels"), ("calls", "names")])
+def test_names_that_are_missing_are_a_finding(home, table, names):
+    """Of a log that is there."""
+    column = f"{names[:-1]}_id"
+    used = f"SELECT {column} FROM {table} r JOIN files f ON f.id = r.file_id WHERE {{}} f.missing"
+    [number] = home.ask(f"{used.format('NOT')} EXCEPT {used.format('')} LIMIT 1")[0]
+    change(home, f"DELETE FROM {names} WHERE id = {number}")
+    assert home.verify().broken == (f"row {number} of {names}, to which {table} refer, is missing",)
+
+
 def test_many_differences_are_counted_and_the_first_are_named(home):
     """Twenty."""
     change(home, "UPDATE quarter_hours SET output = output + 1, input = input + 1")

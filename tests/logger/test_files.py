@@ -9,6 +9,7 @@ from sessionlog.errors import LogNotReadable
 from sessionlog.files import AppendFile
 from sessionlog.logger.session_logger import SessionLogger
 from tests.reliability.children import in_child
+from tests.reliability.seam import put
 
 
 def test_a_descriptor_that_the_host_has_closed_is_left_alone(tmp_path):
@@ -38,7 +39,7 @@ def test_without_memory_descriptors_are_closed_all_the_same(tmp_path, monkeypatc
         raise MemoryError
 
     with monkeypatch.context() as without_memory:
-        without_memory.setattr(files.os, "fstat", fstat)
+        without_memory.setattr(os, "fstat", fstat)
         file.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(number)
@@ -81,7 +82,7 @@ def test_a_lock_that_cannot_be_given_back(tmp_path, monkeypatch):
         return real(fd, operation)
 
     file = AppendFile(str(tmp_path), "s.jsonl")
-    monkeypatch.setattr(files.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     file.append(b"one\n")
     with open(tmp_path / "s.jsonl", "ab") as other:
         other.write(b"torn")
@@ -121,7 +122,7 @@ def test_a_megabyte_is_small(tmp_path):
 def test_a_file_that_was_replaced_is_in_its_folder_after_a_crash(tmp_path, monkeypatch):
     """The rename is on the disk when `replace_file` returns."""
     synced = []
-    monkeypatch.setattr(files, "sync_directory", synced.append)
+    put(monkeypatch, "sync_directory", synced.append)
     files.replace_file(str(tmp_path / "s.jsonl"), [b"x"])
     assert synced == [str(tmp_path)]
 

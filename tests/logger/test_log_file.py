@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from sessionlog.files import appending
 from sessionlog.logger import log_file
 from sessionlog.logger.log_file import LogFile
 from sessionlog.logger.session_logger import SessionLogger
@@ -144,7 +145,7 @@ def test_numbers_go_on_behind_lines_that_were_taken_over(tmp_path, monkeypatch):
     def replaced_meanwhile(lines):
         appended.append(lines)
         write_elsewhere(log, lines)
-        raise log_file.files._replaced_meanwhile(lines)
+        raise appending._replaced_meanwhile(lines)
 
     monkeypatch.setattr(log, "_append", replaced_meanwhile)
     assert log.emit("progress", {"n": 1})

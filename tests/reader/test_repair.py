@@ -12,7 +12,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
@@ -250,7 +249,6 @@ def test_a_compressed_log_is_refused(suffix, tmp_path):
 
 def test_a_log_that_is_being_written_is_refused(tmp_path, monkeypatch):
     """A writer that holds the lock is not interrupted."""
-    monkeypatch.setattr(files, "LOCK_SECONDS", 0.0)
     content = line(1) + b"garbage\n"
     path = log(tmp_path, content)
     with open(path, "rb") as writer:

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from sessionlog import files
-from sessionlog.files import replace
+from sessionlog.files import appending, descriptors, file_lock, paths, reading, replace, whole_files
+
+MODULES = (files, appending, descriptors, file_lock, paths, reading, replace, whole_files)
+"""The modules that are the seam, for files of this machine."""
 
 CALLS = (
     "open", "fstat", "lseek", "write", "pread", "ftruncate", "fdatasync", "fsync", "mkdir", "stat", "chmod", "fchmod",
@@ -63,13 +66,19 @@ class SleepingClock:
     time_ns = staticmethod(time.time_ns)
 
 
+def put(patch: pytest.MonkeyPatch, name: str, value: Any) -> None:
+    """Replace a name in every module of the seam that has it."""
+    for module in MODULES:
+        if name in vars(module):
+            patch.setattr(module, name, value)
+
+
 @contextmanager
 def watched(watch: Watch) -> Iterator[SleepingClock]:
     """Put the doubles in place; give the clock that counts the waiting."""
     clock = SleepingClock()
     with pytest.MonkeyPatch.context() as patch:
-        for module in (files, replace):
-            patch.setattr(module, "os", Double(os, CALLS, watch))
-        patch.setattr(files, "fcntl", Double(fcntl, ("flock",), watch))
-        patch.setattr(files, "time", clock)
+        put(patch, "os", Double(os, CALLS, watch))
+        put(patch, "fcntl", Double(fcntl, ("flock",), watch))
+        put(patch, "time", clock)
         yield clock

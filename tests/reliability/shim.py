@@ -26,12 +26,11 @@ from typing import Any
 
 import pytest
 
-from sessionlog import files
 from sessionlog.cli import main as command
 from sessionlog.logger.session_logger import SessionLogger
 from tests.reliability.faults import MODES, Fault, run_scenario
 from tests.reliability.oracle import check_health, check_recorded, read_log
-from tests.reliability.seam import SleepingClock, watched
+from tests.reliability.seam import SleepingClock, put, watched
 
 SOURCE = Path(__file__).with_name("shim.c")
 CAUSES = ("ENOSPC", "EIO", "EINTR", "EDQUOT", "EROFS", "EACCES", "EMFILE", "ESTALE", "EBADF", "short")
@@ -115,7 +114,7 @@ class ShimFuse:
 def shimmed(fuse: ShimFuse) -> Iterator[None]:
     """Let the fault happen; waiting for a lock takes no time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "time", SleepingClock())
+        put(patch, "time", SleepingClock())
         if fuse.fault is not None:
             fuse.shim.arm(fuse.fault)
         try:

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from sessionlog import files
+from sessionlog.files import appending
 from sessionlog.logger.log_file import LogFile
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.render import escape
@@ -20,7 +21,7 @@ from tests.reliability.children import in_child
 from tests.reliability.kill import run_kills
 from tests.reliability.oracle import check_recorded, check_whole, read_log
 from tests.reliability.power import check_state, crash_states, record
-from tests.reliability.seam import Double, watched
+from tests.reliability.seam import Double, put, watched
 from tests.reliability.test_log_machine import run as run_stories
 from tests.security.commands import run
 from tests.security.hostile import EVIL, everywhere
@@ -41,7 +42,7 @@ def write_slowly(folder, session, writer, seed, second):
         time.sleep(0.0002)
         return real(*args, **kwargs)
 
-    files.os = Double(os, ("write",), slow)  # in a child that will be killed
+    put(pytest.MonkeyPatch(), "os", Double(os, ("write",), slow))  # in a child that will be killed
     chance, n = random.Random(seed), 0
     log = SessionLogger(folder, session, work_dir="/w", redact=False, notify=lambda text: None)
     while log.emit("tool.call", {"writer": writer, "n": n, "output": "x" * chance.choice((90, 400_000))}):
@@ -211,7 +212,7 @@ def look_at_modes(folder):
 
 def no_lock(patch):
     """Everybody believes to hold the lock."""
-    patch.setattr(files, "fcntl", SimpleNamespace(flock=lambda fd, how: None))
+    put(patch, "fcntl", SimpleNamespace(flock=lambda fd, how: None))
 
 
 def no_last_byte(patch):
@@ -221,24 +222,24 @@ def no_last_byte(patch):
 
 def no_rollback(patch):
     """What was written of a line stays."""
-    real = files._finish
-    patch.setattr(files, "_finish", lambda *args, alone: real(*args, alone=False))
+    real = appending._finish
+    put(patch, "_finish", lambda *args, alone: real(*args, alone=False))
 
 
 def no_regular_file(patch):
     """Anything is as good as a file."""
     others = {name: function for name, function in vars(stat).items() if name.startswith("S_IS")}
-    patch.setattr(files, "stat", SimpleNamespace(**others | {"S_ISREG": lambda mode: True}))
+    put(patch, "stat", SimpleNamespace(**others | {"S_ISREG": lambda mode: True}))
 
 
 def no_sync(patch):
     """The disk is not asked."""
-    patch.setattr(files, "sync", lambda fd: None)
+    put(patch, "sync", lambda fd: None)
 
 
 def no_folder_sync(patch):
     """Folders are not synced."""
-    patch.setattr(files, "sync_directory", lambda path: None)
+    put(patch, "sync_directory", lambda path: None)
 
 
 def no_link_check(patch):
@@ -253,7 +254,7 @@ def no_deletion_check(patch):
 
 def no_identity(patch):
     """A descriptor's number is taken for the file."""
-    patch.setattr(files, "_is_same_file", lambda fd, identity: True)
+    put(patch, "_is_same_file", lambda fd, identity: True)
 
 
 def no_escape(patch):
@@ -270,7 +271,7 @@ def no_private_mode(patch):
             *[wide[name] if arg in {0o600, 0o700} and index else arg for index, arg in enumerate(args)], **kwargs
         )
 
-    patch.setattr(files, "os", Double(os, tuple(wide), widened))
+    put(patch, "os", Double(os, tuple(wide), widened))
 
 
 def no_look_at_the_start(patch):

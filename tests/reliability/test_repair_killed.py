@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sessionlog import SessionLogger, files, repair_log
+from sessionlog import SessionLogger, repair_log
 from sessionlog.errors import LogNotReadable
 from sessionlog.files.replace import find_stopped
 from sessionlog.reader.check import check_log
 from tests.reliability.children import fork, wait
-from tests.reliability.seam import SleepingClock, watched
+from tests.reliability.seam import SleepingClock, put, watched
 from tests.reliability.test_repair_living import damaged_log, numbers
 from tests.turns import by_turns
 
@@ -114,7 +114,7 @@ class Writer:
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
     """Waiting for a lock takes no time."""
-    monkeypatch.setattr(files, "time", SleepingClock())
+    put(monkeypatch, "time", SleepingClock())
 
 
 def start(folder):
@@ -183,7 +183,7 @@ def no_proc(path, **options):
 )
 def test_a_line_that_is_written_late(memory, monkeypatch, killed, readlink):
     """The writer looked at the log before it was replaced, and writes when the repair is further, or was killed."""
-    monkeypatch.setattr(files.os, "readlink", readlink)
+    monkeypatch.setattr(os, "readlink", readlink)
     write, done = os.write, []
     for after in range(1, NEVER):
         path, writer = start(memory / str(after))
@@ -191,7 +191,7 @@ def test_a_line_that_is_written_late(memory, monkeypatch, killed, readlink):
         repair.run_to("link")
 
         def write_late(fd, line, repair=repair, after=after):
-            monkeypatch.setattr(files.os, "write", write)
+            monkeypatch.setattr(os, "write", write)
             for _ in range(after):
                 repair.go(b"g")
                 repair.next()
@@ -201,7 +201,7 @@ def test_a_line_that_is_written_late(memory, monkeypatch, killed, readlink):
                 repair.run(NEVER)
             return write(fd, line)
 
-        monkeypatch.setattr(files.os, "write", write_late)
+        monkeypatch.setattr(os, "write", write_late)
         writer.emit()
         if not killed:
             repair.go(b"g")
@@ -252,7 +252,7 @@ def test_a_file_system_without_hard_links(memory, monkeypatch):
         raise OSError(errno.EPERM, "Operation not permitted")
 
     path, writer = start(memory / "0")
-    monkeypatch.setattr(files.os, "link", refuse)
+    monkeypatch.setattr(os, "link", refuse)
     assert Repair(path, "kill").run(NEVER, writer.emit) == 0
     judge(path, writer)
 

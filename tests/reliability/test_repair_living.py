@@ -43,13 +43,7 @@ def numbers(path, **wanted):
     return [number for number in found if number >= 0]
 
 
-@pytest.fixture
-def stubborn(monkeypatch):
-    """Writers do not wait for a lock that repair holds."""
-    monkeypatch.setattr(files, "LOCK_SECONDS", 0.0)
-
-
-def test_p02_what_is_written_before_the_rename_is_taken_over(tmp_path, stubborn, monkeypatch):
+def test_p02_what_is_written_before_the_rename_is_taken_over(tmp_path, monkeypatch):
     """The copy was made without it, and the writer does not know yet that the file will be replaced."""
     path, log, rename = damaged_log(tmp_path), SessionLogger(tmp_path, "s"), os.replace
     assert log.emit("n", {"n": 0})
@@ -59,7 +53,7 @@ def test_p02_what_is_written_before_the_rename_is_taken_over(tmp_path, stubborn,
         rename(source, target)
         assert all(log.emit("n", {"n": number}) for number in range(50, 60))
 
-    monkeypatch.setattr(files.os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     assert repair_log(path).pieces == 1
     log.emit("n", {"n": 60})
     log.close()
@@ -69,7 +63,7 @@ def test_p02_what_is_written_before_the_rename_is_taken_over(tmp_path, stubborn,
 
 
 @pytest.mark.parametrize("late", ["before the repair", "after the repair"])
-def test_p02_a_write_that_comes_too_late_is_repeated_once(tmp_path, stubborn, monkeypatch, late):
+def test_p02_a_write_that_comes_too_late_is_repeated_once(tmp_path, monkeypatch, late):
     """The writer looked at the file before it was replaced, and wrote to it after."""
     path, log, write = damaged_log(tmp_path), SessionLogger(tmp_path, "s"), os.write
     assert log.emit("n", {"n": 0})
@@ -77,13 +71,13 @@ def test_p02_a_write_that_comes_too_late_is_repeated_once(tmp_path, stubborn, mo
     assert files.lock(holder.fileno())  # so that the writer goes on without the lock
 
     def write_late(fd, line):
-        monkeypatch.setattr(files.os, "write", write)
+        monkeypatch.setattr(os, "write", write)
         written = write(fd, line) if late == "before the repair" else 0
         files.unlock(holder.fileno())
         assert repair_log(path).pieces == 1
         return written or write(fd, line)
 
-    monkeypatch.setattr(files.os, "write", write_late)
+    monkeypatch.setattr(os, "write", write_late)
     assert log.emit("n", {"n": 1})
     assert log.emit("n", {"n": 2})
     log.close()
@@ -91,7 +85,7 @@ def test_p02_a_write_that_comes_too_late_is_repeated_once(tmp_path, stubborn, mo
     assert numbers(path) == [0, 1, 2]
 
 
-def test_a_line_in_the_middle_of_its_writing_stays_whole(tmp_path, stubborn, monkeypatch):
+def test_a_line_in_the_middle_of_its_writing_stays_whole(tmp_path, monkeypatch):
     """The copy ends with the last whole line, and the rest of the next one is taken over behind its beginning."""
     path, rename = damaged_log(tmp_path), os.replace
     line = path.read_bytes().splitlines(keepends=True)[1].replace(b'"n":-1', b'"n":7')
@@ -102,7 +96,7 @@ def test_a_line_in_the_middle_of_its_writing_stays_whole(tmp_path, stubborn, mon
             file.write(line)
         rename(source, target)
 
-    monkeypatch.setattr(files.os, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     repair_log(path)
     assert numbers(path) == [7]
     assert path.read_bytes().endswith(line)

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.cells import cell_len
 
 from sessionlog.analytics.diff.align import Pairs
@@ -114,7 +115,7 @@ def test_long_messages_are_cut_and_say_so():
     assert "  … +14 lines (--full)\n" in shown(found)
     assert "line 19" in shown(found, full=True)
     end = of_talks(tell([("x" * 9_000 + "a", ["ok"])]), tell([("x" * 9_000 + "b", ["ok"])]))
-    cut = with_pairs(end, [replace(p, left=replace(p.left, text="x", left_out=9_000)) for p in end.pairs[:1]])
+    cut = with_pairs(end, [replace(p, left=structs.replace(p.left, text="x", left_out=9_000)) for p in end.pairs[:1]])
     assert "(--full)" in shown(cut)
 
 
@@ -136,7 +137,7 @@ def test_marks_of_what_went_wrong_are_signs():
     """Without colour nothing is lost."""
     found = talks([("go", [("look", [("read", {}, "x")])])], [("go", ["other words"])])
     pairs = [
-        replace(pair, left=pair.left and replace(pair.left, failed=pair.left.role == "tool", partial=pair.left.role == "assistant"))
+        replace(pair, left=pair.left and structs.replace(pair.left, failed=pair.left.role == "tool", partial=pair.left.role == "assistant"))
         for pair in found.pairs
     ]  # fmt: skip
     text = shown(with_pairs(found, pairs))

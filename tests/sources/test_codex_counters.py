@@ -1,13 +1,11 @@
 """Running totals → what each response used."""
 
-import json
-
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw
+from msgspec import convert
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.sources.codex.rows import advance, read_vector, tokens_of
+from sessionlog.sources.codex.rows import Counted, advance, read_vector, tokens_of
 from tests.profiles import examples
 
 count = st.integers(0, 10**9)
@@ -15,9 +13,9 @@ vectors = st.tuples(count, count, count, count, count)
 TOTAL = (100_000, 60_000, 5000, 1000, 0)
 
 
-def raw(value):
-    """JSON as a row holds it."""
-    return Raw(json.dumps(value).encode())
+def held(value):
+    """A counter as a row holds it."""
+    return convert(value, Counted)
 
 
 def plus(a, b):
@@ -70,7 +68,7 @@ def test_a_share_alone_counts_and_moves_the_total():
 
 def test_a_field_that_is_no_count_keeps_its_last_value():
     """What is wrong is said; what is missing is not."""
-    data = raw({"input_tokens": 5.0, "cached_input_tokens": -1, "output_tokens": "7", "reasoning_output_tokens": None})
+    data = held({"input_tokens": 5.0, "cached_input_tokens": -1, "output_tokens": "7", "reasoning_output_tokens": None})
     vector, issues = read_vector(data, (1, 2, 3, 4, 5))
     assert vector == (5, 2, 7, 4, 5)
     assert issues == ("cached_input_tokens: a negative count",)
@@ -79,10 +77,10 @@ def test_a_field_that_is_no_count_keeps_its_last_value():
 
 def test_what_is_no_counter_says_so():
     """Nothing is nothing; another shape is damage."""
-    assert read_vector(raw(None)) == (None, ())
+    assert read_vector(held(None)) == (None, ())
     for value in ([], "5", 5, {}, {"tokens": 1}):
-        assert read_vector(raw(value))[0] is None
-        assert read_vector(raw(value))[1]
+        assert read_vector(held(value))[0] is None
+        assert read_vector(held(value))[1]
 
 
 @examples(100)

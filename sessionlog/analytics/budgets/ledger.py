@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from sessionlog.ledger.opening import WAIT_SECONDS
 from sessionlog.ledger.schema import UNREADABLE
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
+from sessionlog.locks import RLock
 from sessionlog.pricing.book import PriceBook
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class BudgetLedger:
         self._book: Book | None = None
         self._file: tuple[int, int] | None = None
         self._has_unreadable_logs = False
-        self._lock = threading.RLock()
+        self._lock = RLock()
         _open.add(self)
 
     @contextmanager
@@ -126,7 +126,7 @@ class BudgetLedger:
         if self._book is not None:
             _inherited.append(self._book)
         self._book = None
-        self._lock = threading.RLock()
+        self._lock = RLock()
 
     def _current_book(self) -> Book | None:
         """The open ledger; None, and closed, if the path names another file now."""

@@ -10,7 +10,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import overload
@@ -25,6 +25,7 @@ _NEAR = 8  # messages
 _Kind = tuple[str, str, int]  # the role, the tool, and the turn relative to the last equal message
 _Places = Sequence[int]
 _NONE = -1
+_KINDS = ("same", "changed", "left", "right")
 _Run = tuple[int, int, int]  # its start on the left, its start on the right, and its length
 
 
@@ -55,22 +56,36 @@ class Pairs(Sequence[Pair]):
         """Begin without pairs of these messages."""
         self._left, self._right = left, right
         self._places = array("q"), array("q")  # of the left and the right messages; `_NONE` for none
+        self._kinds = bytearray()  # of each pair, by its index in `_KINDS`
 
     def append(self, left: int, right: int) -> None:
         """Append a pair of messages by their places; `_NONE` for none."""
+        if _NONE in (left, right):
+            kind = "left" if right == _NONE else "right"
+        else:
+            kind = "same" if self._left.digests[left] == self._right.digests[right] else "changed"
         for places, place in zip(self._places, (left, right), strict=True):
             places.append(place)
+        self._kinds.append(_KINDS.index(kind))
+
+    def extend_same(self, left: _Places, right: _Places) -> None:
+        """Append pairs of equal messages."""
+        for places, more in zip(self._places, (left, right), strict=True):
+            places.extend(more)
+        self._kinds += bytes(len(left))
+
+    @property
+    def common(self) -> int:
+        """The number of equal messages before the first other pair."""
+        return len(self._kinds) - len(self._kinds.lstrip(b"\0"))
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of pairs of each kind."""
+        return {kind: self._kinds.count(code) for code, kind in enumerate(_KINDS)}
 
     def kinds(self) -> Iterator[str]:
-        """Yield the kind of each pair."""
-        return map(self.kind, range(len(self)))
-
-    def kind(self, index: int) -> str:
-        """Return the kind of a pair (see `Pair.kind`), without reading its messages."""
-        left, right = (places[index] for places in self._places)
-        if _NONE in (left, right):
-            return "left" if right == _NONE else "right"
-        return "same" if self._left.digests[left] == self._right.digests[right] else "changed"
+        """Yield the kind of each pair (see `Pair.kind`), without reading its messages."""
+        return map(_KINDS.__getitem__, self._kinds)
 
     def __len__(self) -> int:
         return len(self._places[0])
@@ -87,7 +102,7 @@ class Pairs(Sequence[Pair]):
         if not isinstance(index, slice):
             return self._pair(left[index], right[index])
         part = Pairs(self._left, self._right)
-        part._places = left[index], right[index]
+        part._places, part._kinds = (left[index], right[index]), self._kinds[index]
         return part
 
     def _pair(self, left: int, right: int) -> Pair:
@@ -113,24 +128,22 @@ def align(
     digests = [left.digests[place] for place in ours], [right.digests[place] for place in theirs]
     for gap, same in _walk(ours, theirs, _matches(*digests)):
         _gap(pairs, left, right, gap, turns)
-        last = None
-        for last in same:
-            pairs.append(*last)
-        if last is not None:
-            turns = left[last[0]].turn, right[last[1]].turn
+        pairs.extend_same(*same)
+        if same[0]:
+            turns = left.turns[same[0][-1]], right.turns[same[1][-1]]
     return pairs
 
 
 def _walk(
     left: _Places, right: _Places, runs: Sequence[_Run]
-) -> Iterator[tuple[tuple[_Places, _Places], Iterable[tuple[int, int]]]]:
-    """Yield for each run the messages before it on the left and on the right, and its pairs; last the rest."""
+) -> Iterator[tuple[tuple[_Places, _Places], tuple[_Places, _Places]]]:
+    """Yield for each run the messages before it on the left and on the right, and its own; last the rest."""
     done_left = done_right = 0
     for start, other, size in [*runs, (len(left), len(right), 0)]:
         end_left, end_right = start + size, other + size
         yield (
             (left[done_left:start], right[done_right:other]),
-            zip(left[start:end_left], right[other:end_right], strict=True),
+            (left[start:end_left], right[other:end_right]),
         )
         done_left, done_right = end_left, end_right
 
@@ -151,6 +164,8 @@ def _matches(left: Sequence[bytes], right: Sequence[bytes]) -> list[_Run]:
 
 def _common_ends(left: Sequence[object], right: Sequence[object]) -> tuple[int, int]:
     """The lengths of the common beginning, and of the common end after it."""
+    if left == right:
+        return len(left), 0
     begin = common_length(left, right)
     return begin, common_length(left[begin:][::-1], right[begin:][::-1])
 
@@ -207,7 +222,7 @@ def _gap(
             pairs.append(place, _NONE)
         for place in only_right:
             pairs.append(_NONE, place)
-        for places in alike:
+        for places in zip(*alike, strict=True):
             pairs.append(*places)
 
 

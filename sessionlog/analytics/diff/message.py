@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessionlog.fast_dataclasses import dataclass, field, replace
+import msgspec
+from msgspec import structs
+
 from sessionlog.messages.entry import arguments_text, content_text
 from sessionlog.messages.message import Message
 from sessionlog.transcript.digests import canonical_json, digest_text
@@ -19,8 +21,7 @@ KEPT_LATER = 300
 """Characters of one text that are kept after that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffCall:
+class DiffCall(msgspec.Struct, frozen=True):
     """A tool call of a message.
 
     Attributes:
@@ -38,37 +39,41 @@ class DiffCall:
         return {"tool": self.tool, "arguments": self.arguments}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffMessage:
+class DiffMessage(msgspec.Struct, frozen=True):
     """One message.
 
     Attributes:
         role: system, user, assistant or tool.
         text: Its text, or the beginning of it.
+        digest: The digest of its whole content.
         left_out: Characters of the text that are not kept.
-        calls: Its tool calls.
         tool: Of a tool result, the tool's name if known.
         call_id: Of a tool result, the id of its call if known.
         failed: Whether it is a tool result that is an error.
         partial: Whether it is an incomplete response.
-        digest: The digest of its whole content.
         number: Its position in the session, from 1.
         turn: Its turn, from 1; 0 before the first prompt.
         seq: The number of the event that it comes from.
+        calls: Its tool calls.
     """
 
     role: str
     text: str
     digest: bytes
     left_out: int = 0
-    calls: tuple[DiffCall, ...] = ()
     tool: str = ""
     call_id: str = ""
     failed: bool = False
     partial: bool = False
     number: int = 0
     turn: int = 0
-    seq: int = field(default=0, compare=False)
+    seq: int = 0
+    calls: tuple[DiffCall, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """The number of kept characters."""
+        return len(self.text) + sum(len(call.arguments) for call in self.calls) if self.calls else len(self.text)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object; `left_out` characters of the text are missing at its end."""
@@ -85,17 +90,14 @@ class DiffMessage:
         }
 
 
-def diff_message(message: Message, *, role: str = "") -> DiffMessage:
-    """Convert a message; a `role` replaces the message's own, also in its digest."""
+def diff_message(message: Message, digest: bytes, *, role: str = "") -> DiffMessage:
+    """Convert a message whose digest is known; a `role` replaces the message's own, also in its digest."""
     text = content_text(message)[0]
-    calls = tuple(
-        DiffCall(tool=call.name, arguments=canonical_json(arguments_text(call)), call_id=call.id)
-        for call in message.tool_calls
-    )
+    calls = [DiffCall(call.name, canonical_json(arguments_text(call)), call.id) for call in message.tool_calls]
     return DiffMessage(
-        role=role or message.role, text=text, calls=calls, failed=message.failed, partial=bool(message.partial),
-        digest=digest_text(role or message.role, text, message.tool_calls),
+        role or message.role, text, digest_text(role, text, message.tool_calls) if role else digest,
         tool=message.name or "" if message.role == "tool" else "", call_id=message.tool_call_id or "",
+        failed=message.failed, partial=bool(message.partial), calls=tuple(calls),
     )  # fmt: skip
 
 
@@ -104,7 +106,10 @@ def cut_to(message: DiffMessage, most: int | None) -> DiffMessage:
     if most is None or (len(message.text) <= most and all(len(call.arguments) <= most for call in message.calls)):
         return message
     calls = tuple(
-        call if len(call.arguments) <= most else replace(call, arguments=f"{call.arguments[: max(0, most - 1)]}…")
+        call
+        if len(call.arguments) <= most
+        else DiffCall(call.tool, f"{call.arguments[: max(0, most - 1)]}…", call.call_id)
         for call in message.calls
     )
-    return replace(message, text=message.text[:most], calls=calls, left_out=max(0, len(message.text) - most))
+    left_out = max(0, len(message.text) - most)
+    return structs.replace(message, text=message.text[:most], calls=calls, left_out=left_out)

@@ -6,18 +6,23 @@ turns, some 90 bytes for each, and the last batch. Without room for such a file 
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate
 from typing import Any, overload
 
+from msgspec import structs
+
 from sessionlog.analytics.diff.message import DiffCall, DiffMessage
-from sessionlog.fast_dataclasses import replace
 from sessionlog.ledger.row_spool import RowSpool
 
 _BATCH = 1_000  # messages
 _BATCH_TEXT = 1_000_000  # characters
+_OTHER, _PROMPT, _RESULT, _CALLS = range(4)  # what `finish` asks of each message
+_RESULTS = re.compile(b"%c{2,}" % _RESULT)
+_KINDS = {"user": _PROMPT, "tool": _RESULT}
 
 
 class MessageList(Sequence[DiffMessage]):
@@ -25,13 +30,15 @@ class MessageList(Sequence[DiffMessage]):
 
     Attributes:
         digests: The digest of each message, in order.
+        turns: The turn of each message; empty before `finish`.
     """
 
     def __init__(self, messages: Iterable[DiffMessage] = ()) -> None:
         """Begin with these messages."""
         self.digests: list[bytes] = []
+        self._kinds = bytearray()
         self._stored = array("q")  # for each message, how many were appended before it
-        self._turns = array("q")
+        self.turns: Sequence[int] = ()
         self._spool: RowSpool | None = None
         self._starts: list[int] = []  # of each batch in the file: its first message,
         self._places: list[int] = []  # and its place there
@@ -45,10 +52,11 @@ class MessageList(Sequence[DiffMessage]):
     def append(self, message: DiffMessage) -> None:
         """Append a message; its number and turn are not kept."""
         self.digests.append(message.digest)
+        self._kinds.append(_CALLS if message.calls and message.role != "tool" else _KINDS.get(message.role, _OTHER))
         self._stored.append(self._next)
         self._last.append(message)
         self._next += 1
-        self._text += len(message.text) + sum(len(call.arguments) for call in message.calls)
+        self._text += message.length
         if len(self._last) >= _BATCH or self._text >= _BATCH_TEXT:
             self._spool = self._spool or RowSpool()
             self._starts.append(self._next - len(self._last))
@@ -59,20 +67,22 @@ class MessageList(Sequence[DiffMessage]):
         """Remove the last message with a digest; return whether there is one."""
         for index in range(len(self) - 1, -1, -1):
             if self.digests[index] == digest:
-                del self.digests[index], self._stored[index]
+                del self.digests[index], self._kinds[index], self._stored[index]
                 return True
         return False
 
     def finish(self) -> MessageList:
         """Put results in the order of their calls, and number the turns: each prompt begins one."""
-        order = array("q", in_order_of_calls(self))
-        self.digests = [self.digests[index] for index in order]
-        self._stored = array("q", (self._stored[index] for index in order))
-        turn, turns = 0, array("q")
-        for message in self:
-            turn += message.role == "user"
-            turns.append(turn)
-        self._turns = turns
+        for group in _RESULTS.finditer(self._kinds):  # parallel tools end in any order
+            start, end = group.span()
+            called = self._kinds.rfind(_CALLS, 0, start)
+            if called >= 0:
+                calls = {call.call_id: number for number, call in enumerate(self[called].calls)}
+                numbers = {place: calls.get(self[place].call_id, len(calls)) for place in range(start, end)}
+                order = sorted(numbers, key=numbers.__getitem__)
+                self.digests[start:end] = [self.digests[place] for place in order]
+                self._stored[start:end] = array("q", [self._stored[place] for place in order])
+        self.turns = array("q", accumulate(map(_PROMPT.__eq__, self._kinds)))
         return self
 
     def __len__(self) -> int:
@@ -90,7 +100,7 @@ class MessageList(Sequence[DiffMessage]):
         if not isinstance(places, int):
             return tuple(self[place] for place in places)
         message = self._read(self._stored[places])
-        return replace(message, number=places + 1, turn=self._turns[places]) if self._turns else message
+        return structs.replace(message, number=places + 1, turn=self.turns[places]) if self.turns else message
 
     def _read(self, number: int) -> DiffMessage:
         first = self._next - len(self._last)
@@ -102,32 +112,10 @@ class MessageList(Sequence[DiffMessage]):
         return self._decoded[1][number - self._starts[batch]]
 
 
-def in_order_of_calls(messages: Sequence[DiffMessage]) -> Iterator[int]:
-    """Yield the places of messages, those of results in the order of their calls: parallel tools end in any order."""
-    order: dict[str, int] = {}
-    for is_result, group in groupby(range(len(messages)), lambda place: messages[place].role == "tool"):
-        if is_result:
-            calls = [(place, messages[place].call_id) for place in group]
-            yield from (place for place, _ in sorted(calls, key=lambda one: order.get(one[1], len(order))))
-            continue
-        for place in group:
-            yield place
-            if called := messages[place].calls:
-                order = {call.call_id: index for index, call in enumerate(called)}
-
-
-def _encode(message: DiffMessage) -> tuple[Any, ...]:
-    calls = tuple((call.tool, call.arguments, call.call_id) for call in message.calls)
-    return (
-        message.role, message.text, message.digest, message.left_out, calls, message.tool, message.call_id,
-        message.failed, message.partial, message.seq,
-    )  # fmt: skip
+def _encode(message: DiffMessage) -> tuple[object, ...]:
+    row = structs.astuple(message)
+    return (*row[:-1], tuple(map(structs.astuple, message.calls))) if message.calls else row
 
 
 def _decode(row: tuple[Any, ...]) -> DiffMessage:
-    role, text, digest, left_out, calls, tool, call_id, failed, partial, seq = row
-    return DiffMessage(
-        role=role, text=text, digest=digest, left_out=left_out, tool=tool, call_id=call_id, failed=failed,
-        partial=partial, seq=seq,
-        calls=tuple(DiffCall(tool=name, arguments=given, call_id=one) for name, given, one in calls),
-    )  # fmt: skip
+    return DiffMessage(*(*row[:-1], tuple([DiffCall(*call) for call in row[-1]])))

@@ -8,9 +8,7 @@ counted, and are not a difference.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
@@ -22,10 +20,15 @@ from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.transcript import ToolUse, Transcript
 from sessionlog.errors import Problem, problems_dict
 from sessionlog.fast_dataclasses import dataclass, replace
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.sources.protocol import Env, Log
 
 SCHEMA = "sessionlog.diff/1"
 
@@ -106,7 +109,7 @@ class SessionDiff:
     @property
     def is_equal(self) -> bool:
         """Whether both have the same messages and, as far as known, the same system prompt."""
-        return self.is_same_system is not False and all(kind == "same" for kind in self.pairs.kinds())
+        return self.is_same_system is not False and self.common == len(self.pairs)
 
     @property
     def is_same_system(self) -> bool | None:
@@ -119,7 +122,7 @@ class SessionDiff:
     @property
     def common(self) -> int:
         """The number of equal messages before the sessions diverge."""
-        return next((index for index, kind in enumerate(self.pairs.kinds()) if kind != "same"), len(self.pairs))
+        return self.pairs.common
 
     @property
     def rest(self) -> Pairs:
@@ -165,8 +168,7 @@ class SessionDiff:
     @property
     def counts(self) -> dict[str, int]:
         """The numbers of messages that are the same, changed, on one side only, or dropped before the fork."""
-        counts = Counter(self.pairs.kinds())
-        return {kind: counts[kind] for kind in ("same", "changed", "left", "right")} | {"dropped": self.dropped}
+        return self.pairs.counts() | {"dropped": self.dropped}
 
     @property
     def problem_count(self) -> int:

@@ -6,18 +6,22 @@ Cost is recorded, else estimated at the record's date, else None, never 0.
 from __future__ import annotations
 
 import os
-from datetime import datetime
 from typing import Any
 
 from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
 from sessionlog.analytics.sessions import SessionSummary, find_sessions, list_sessions
 from sessionlog.fast_dataclasses import dataclass, replace
-from sessionlog.ledger.sync import Progress
-from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.find import name_of_session
-from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sessionlog.ledger.sync import Progress
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.sources.protocol import Env, Log
 
 _FIGURES = (
     "start", "status", "models", "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens",

@@ -7,30 +7,25 @@ sub-agents. Long texts are cut, so that a long log fits into memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sessionlog.analytics.diff.message import (
-    KEPT_LATER,
-    MOST_HELD,
-    DiffCall,
-    DiffMessage,
-    cut_to,
-    diff_message,
-)
+from msgspec import structs
+
+from sessionlog.analytics.diff.message import KEPT_LATER, MOST_HELD, DiffCall, DiffMessage, cut_to, diff_message
 from sessionlog.analytics.diff.message_list import MessageList
 from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.fast_dataclasses import dataclass, replace
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Message
 from sessionlog.sources.values import text
 from sessionlog.transcript.damage import Damage
-from sessionlog.transcript.digests import canonical_json
+from sessionlog.transcript.digests import canonical_json, digests_of
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice, answer_entry, result_entry
 
@@ -115,7 +110,8 @@ class _Fold:
             case "tool.call":
                 self._use(data.get("tool"), failed=bool(data.get("error")), duration_ms=data.get("duration_ms"))
                 if "agent" not in data and not splices:  # no response has called it
-                    self._result(result_entry(data).messages, data)
+                    entry = result_entry(data)
+                    self._result(zip(entry.messages, digests_of(entry), strict=True), data)
         for splice in splices:
             self._apply(splice, data)
 
@@ -149,17 +145,20 @@ class _Fold:
 
     def _failed(self, data: Mapping[str, Json], streamed: str) -> None:
         """Keep the text of a failed response: later requests do not repeat it, but the user saw it."""
-        for message in answer_entry(data, streamed).messages:
-            kept = diff_message(message)
+        if data.get("content") is None and not streamed and not isinstance(data.get("message"), Mapping):
+            return
+        entry = answer_entry(data, streamed)
+        for message, digest in zip(entry.messages, digests_of(entry), strict=True):
+            kept = diff_message(message, digest)
             if kept.text.strip():
-                self._keep(replace(kept, partial=True))
+                self._keep(structs.replace(kept, partial=True))
 
     def _apply(self, splice: Splice, data: Mapping[str, Json]) -> None:
         if splice.cause == "undone":
             self._take_back(splice.removed_digests)
         for one in splice.added:
             if splice.cause == "result":
-                self._result(one.new, data)
+                self._result(_new_of(one), data)
             elif splice.cause in ("answer", "partial"):
                 is_partial = bool(data.get("error") or data.get("partial")) or (splice.cause == "partial" and self._own)
                 self._answer(one, is_partial=is_partial)
@@ -167,32 +166,32 @@ class _Fold:
                 self._add_new(one, splice, is_fork=data.get("reason") == "fork")
 
     def _answer(self, one: Added, *, is_partial: bool) -> None:
-        for message in one.new:
+        for message, digest in _new_of(one):
             self._called = [call.name for call in message.tool_calls]
-            self._keep(replace(diff_message(message), partial=is_partial))
+            self._keep(structs.replace(diff_message(message, digest), partial=is_partial))
 
-    def _result(self, messages: Iterable[Message], data: Mapping[str, Json]) -> None:
-        for message in messages:
-            kept = replace(diff_message(message), tool=text(data.get("tool")))
+    def _result(self, messages: Iterable[tuple[Message, bytes]], data: Mapping[str, Json]) -> None:
+        for message, digest in messages:
+            kept = structs.replace(diff_message(message, digest), tool=text(data.get("tool")))
             if kept.tool in self._called:
                 self._called.remove(kept.tool)
             else:  # the oldest logs do not list calls in the response: show the call with its result
                 given = data.get("input")
                 arguments = given if isinstance(given, str) else "" if given is None else json_text(given)
                 call = DiffCall(tool=kept.tool, arguments=canonical_json(arguments))
-                digest = digest_of("called", kept.digest.hex(), call.tool, call.arguments)
-                kept = replace(kept, calls=(call,), digest=digest)
+                whole = digest_of("called", digest.hex(), call.tool, call.arguments)
+                kept = structs.replace(kept, calls=(call,), digest=whole)
             self._keep(kept)
 
     def _add_new(self, one: Added, splice: Splice, *, is_fork: bool) -> None:
         """Keep new messages of a request or a changed history: prompts, summaries, results without their own event."""
-        for message in one.new:
-            kept = diff_message(message, role="summary" if one.is_summary else "")
+        for message, digest in _new_of(one):
+            kept = diff_message(message, digest, role="summary" if one.is_summary else "")
             if kept.role == "system" and not self._messages:
                 self._add_system(kept.text)
                 continue
             if kept.role == "tool":
-                kept = replace(kept, tool=kept.tool or self._names.get(kept.call_id, ""))
+                kept = structs.replace(kept, tool=kept.tool or self._names.get(kept.call_id, ""))
                 if splice.cause == "request":
                     self._use(kept.tool, failed=kept.failed)
             self._keep(kept)
@@ -200,16 +199,19 @@ class _Fold:
                 self._inherited.append(kept.digest)
 
     def _keep(self, kept: DiffMessage) -> None:
-        self._names.update((call.call_id, call.tool) for call in kept.calls if call.call_id)
+        for call in kept.calls:
+            if call.call_id:
+                self._names[call.call_id] = call.tool
         most = self._kept if self._kept is None or self._held < MOST_HELD else min(self._kept, KEPT_LATER)
-        kept = replace(cut_to(kept, most), seq=self._seq)
-        self._held += len(kept.text) + sum(len(call.arguments) for call in kept.calls)
+        kept = cut_to(structs.replace(kept, seq=self._seq), most)
+        self._held += kept.length
         self._messages.append(kept)
 
     def _use(self, name: Json, *, failed: bool, duration_ms: Json = None) -> None:
         name = text(name) or "unknown"
-        spent = read_duration(duration_ms)
-        self._tools[name] = self._tools.get(name, ToolUse()).plus(failed=failed, duration_ms=spent)
+        if name not in self._tools:
+            self._tools[name] = ToolUse()
+        self._tools[name].add(failed=failed, duration_ms=read_duration(duration_ms))
 
     def _take_back(self, gone: Iterable[bytes]) -> None:
         """Remove undone messages; a compaction may have dropped some of them before."""
@@ -217,7 +219,15 @@ class _Fold:
             self._taken_back += self._messages.remove_last(digest)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _new_of(one: Added) -> Sequence[tuple[Message, bytes]]:
+    """Return the new messages of an element, each with its digest."""
+    found = list(zip(one.entry.messages, one.digests, strict=True)) if one.new else []
+    if len(found) == len(one.new):
+        return found
+    return [pair for pair in found if any(pair[0] is message for message in one.new)]
+
+
+@dataclass(slots=True, kw_only=True)
 class ToolUse:
     """A session's use of a tool.
 
@@ -231,10 +241,12 @@ class ToolUse:
     errors: int = 0
     duration_ms: float | None = None
 
-    def plus(self, *, failed: bool, duration_ms: float | None) -> ToolUse:
-        """Return the use with one more call."""
-        spent = self.duration_ms if duration_ms is None else (self.duration_ms or 0) + duration_ms
-        return ToolUse(calls=self.calls + 1, errors=self.errors + failed, duration_ms=spent)
+    def add(self, *, failed: bool, duration_ms: float | None) -> None:
+        """Add one more call."""
+        self.calls += 1
+        self.errors += failed
+        if duration_ms is not None:
+            self.duration_ms = (self.duration_ms or 0) + duration_ms
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from queue import Empty, SimpleQueue
-from threading import Event, Semaphore, Thread
+from threading import Thread
 
 from sessionlog.errors import InvalidQuery
 from sessionlog.fast_dataclasses import dataclass
@@ -84,7 +84,8 @@ class ResultStream:
         """
         self._query, self._seconds, self._left = query, seconds, math.inf
         self._used = time.thread_time()
-        self._is_cancelled, self._wanted = Event(), Semaphore(0)
+        self._is_cancelled = False
+        self._wanted: SimpleQueue[None] = SimpleQueue()  # a Ctrl-C at the wrong moment leaves a Semaphore locked
         self._found: SimpleQueue[Any] = SimpleQueue()
         self._thread = Thread(target=self._work, name=THREAD, daemon=True)
         self._thread.start()
@@ -108,15 +109,15 @@ class ResultStream:
 
     def close(self) -> None:
         """Cancel the query; the thread ends at the database's next check."""
-        self._is_cancelled.set()
-        self._wanted.release()
+        self._is_cancelled = True
+        self._wanted.put(None)
         if self._thread.is_alive():
             self._query.cancel()
         self._thread.join(_END_SECONDS)
 
     def _next(self) -> Any:
         """Return the thread's next value."""
-        self._wanted.release()
+        self._wanted.put(None)
         used = time.thread_time()
         self._left -= used - self._used
         self._used = used
@@ -136,9 +137,12 @@ class ResultStream:
         return found
 
     def _work(self) -> None:
-        results = self._query.results(self._is_cancelled.is_set)
+        results = self._query.results(lambda: self._is_cancelled)
         try:
-            while self._wanted.acquire() and not self._is_cancelled.is_set():
+            while True:
+                self._wanted.get()
+                if self._is_cancelled:
+                    break
                 self._found.put(next(results))
         except BaseException as error:  # noqa: BLE001 - every error is raised in the caller's thread
             self._found.put(error)

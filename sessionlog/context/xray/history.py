@@ -22,7 +22,8 @@ from sessionlog.context.xray.pieces import size_of, sum_up, total
 from sessionlog.context.xray.requests import History, Packed, Sample, Window, name_results
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.fast_dataclasses import dataclass, replace
+from sessionlog.events.times import parse_time
+from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.damage import Damage
 from sessionlog.transcript.fold import ConversationFold, has_compacted
 from sessionlog.transcript.sent_prompt import SentPrompt
@@ -54,20 +55,29 @@ def fold_history(items: Iterable[Event | Problem], *, request: int | None = None
 
 @dataclass(slots=True)
 class _Selected:
-    """The selected request: its window without pieces, and its messages and tools, not counted yet."""
+    """The selected request, with its messages and tools not counted yet; else every request is, until the next one."""
 
-    window: Window
+    number: int
+    ts: str
+    model: str
+    provider: str
+    is_whole: bool
     head: Sequence[SizedMessage]
     messages: list[SizedMessage]
     end: int  # later messages begin here
     reasoning: Sequence[SizedMessage]
     tools: Json
+    served: str = ""
+    size: int | None = None
 
     def counted(self, names: Mapping[str, str]) -> Window:
         sent = [*self.head, *self.messages[: self.end], *self.reasoning]
         pieces = name_results([piece for one in sent for piece in one.pieces()], names)
-        tools = measure_tools(self.tools, self.window.model or None)
-        return replace(self.window, pieces=tuple(pieces), tools=tools)
+        return Window(
+            number=self.number, time_ns=parse_time(self.ts), model=self.model, provider=self.provider,
+            is_whole=self.is_whole, has_prompt=self.is_whole or bool(self.head), served=self.served, size=self.size,
+            pieces=tuple(pieces), tools=measure_tools(self.tools, self.model or None),
+        )  # fmt: skip
 
 
 class _Fold:
@@ -79,12 +89,14 @@ class _Fold:
         self._system: list[SizedMessage] = []
         self._messages: list[SizedMessage] = []  # one per element of the conversation
         self._size = self._uncounted = 0  # bytes of all messages, and of those kept as text
+        self._counted = 0  # all messages before this index were counted
         self._reasoning: list[SizedMessage] = []
         self._sent = SentPrompt[SizedMessage]()
         self._sent_head: list[SizedMessage] = []
         self._is_cut = False  # whether the summary of a compaction has not come yet
         self._names: dict[str, str] = {}
-        self._last_model = ""  # the model that answered last, for requests that name none
+        self._start_model = ""  # of session.start, for requests that name none,
+        self._last_model = ""  # and the model that answered last, where that has none either
         self._selected: _Selected | None = None
         self._sizes = array("q")
         self._usages = ResponseUsages()  # without that of a last request that has no answer yet
@@ -95,13 +107,15 @@ class _Fold:
         splices = self._conversation.apply(event)
         if event.type == "session.start" and not self._usages.start:
             self._usages.begin(data)
+            named = map(_short_text, (data.get("resolved_model"), data.get("model"), data.get("requested_model")))
+            self._start_model = next(filter(None, named), "")
             if self._conversation.system:
                 self._system = [self._message("system", self._conversation.system)]
         if "agent" in data:
             return  # of a sub-agent, or of the request for a summary: not part of the conversation
-        before = tuple(splice for splice in splices if splice.cause != "answer")
-        for splice in before:
-            self._apply_splice(splice, data)
+        for splice in splices:
+            if splice.cause != "answer":  # it belongs to the next request
+                self._apply_splice(splice, data)
         match event.type:
             case "llm.request":
                 self._start_request(event, data)
@@ -110,8 +124,9 @@ class _Fold:
                     self._start_request(event, {})
                 if self._conversation.answers > len(self._usages):
                     self._finish_request(data)
-                for splice in splices[len(before) :]:
-                    self._apply_splice(splice, data)
+                for splice in splices:
+                    if splice.cause == "answer":
+                        self._apply_splice(splice, data)
             case "tool.call":
                 self._note_tool_name(data)
             case "compaction.end" if has_compacted(data):
@@ -124,18 +139,23 @@ class _Fold:
         """Apply a change of the conversation."""
         if self._selected is not None and (splice.is_split or splice.start < self._selected.end):
             self._selected.messages = self._selected.messages[: self._selected.end]
+        self._counted = 0 if splice.is_split else min(self._counted, splice.start)
         splice.split(self._messages, lambda one: [one] if one.count == 1 else [_EMPTY] * one.count)
-        if splice.cause == "request" and any(one.fields.get("role") == "user" for one in splice.added):
+        is_request = splice.cause == "request"
+        if self._reasoning and is_request and any(one.fields.get("role") == "user" for one in splice.added):
             self._drop_reasoning()
         come = [self._element(one, splice, data) for one in splice.added]
-        gone = splice.put(self._messages, come)
-        self._size += sum(one.size for one in come) - sum(one.size for one in gone)
-        self._uncounted += _uncounted(come) - _uncounted(gone)
+        for one in come:
+            self._size += one.size
+            self._uncounted += one.uncounted
+        for one in splice.put(self._messages, come):
+            self._size -= one.size
+            self._uncounted -= one.uncounted
         if self._uncounted > _MAX_TEXT_BYTES:
             self._count_texts()
 
     def _element(self, one: Added, splice: Splice, data: Mapping[str, Json]) -> SizedMessage:
-        count = len(one.entry.messages) if self._own else 1
+        count = len(one.digests) if self._own else 1
         message = one.raw
         if splice.cause in ("answer", "result", "added", "partial") and self._conversation.holds_messages:
             return _EMPTY if count == 1 else Summed((), 0, count=count)  # the next request repeats it
@@ -161,23 +181,23 @@ class _Fold:
             self._system, has_own = [self._message("system", system)], False
         head, tools = [] if has_own else self._system, data.get("tools")
         sent, size, reasoning = self._messages, self._size, self._reasoning
-        self._apply_sent(data.get("sent"), model)
+        if "sent" in data or self._sent.messages is not None:
+            self._apply_sent(data.get("sent"), model)
         if self._sent_head:
             head, tools = self._sent_head, self._sent.tools
         if self._sent.messages is not None:
             is_whole, sent, reasoning = True, self._sent.messages, []
             size = sum(one.size for one in sent)
-        aside = sum(one.size for one in chain(head, reasoning))
+        for one in chain(head, reasoning):
+            size += one.size
         number = self._conversation.requests
-        whole = size + aside + (size_of(tools) if tools else 0)
-        self._sizes[number - 1 :] = array("q", [whole])  # replaces a request without an answer
+        del self._sizes[number - 1 :]  # a request without an answer
+        self._sizes.append(size + (size_of(tools) if tools else 0))
         if self._wanted in (None, number):
-            window = Window(
-                number=number, time_ns=event.time_ns, model=model or "",
-                provider=_short_text(self._usages.start.get("provider")), is_whole=is_whole,
-                has_prompt=is_whole or bool(head),
-            )  # fmt: skip
-            self._selected = _Selected(window, head, sent, len(sent), list(reasoning), tools)
+            provider = _short_text(self._usages.start.get("provider"))
+            self._selected = _Selected(
+                number, event.ts, model or "", provider, is_whole, head, sent, len(sent), tuple(reasoning), tools
+            )
 
     def _apply_sent(self, sent: Json, model: str | None) -> None:
         def read(message: Json) -> SizedMessage:
@@ -186,19 +206,18 @@ class _Fold:
         if self._sent.apply(sent, read):
             self._sent_head = [read({"role": "system", "content": part}) for part in self._sent.system]
         messages = self._sent.messages or ()
-        if _uncounted(messages) > _MAX_TEXT_BYTES:
+        if sum(one.uncounted for one in messages) > _MAX_TEXT_BYTES:
             for one in messages:
                 one.pieces()
 
     def _count_texts(self) -> None:
         """Count and drop the texts; replace messages older than `_MAX_MESSAGES` by their sums."""
-        pieces = [one.pieces() for one in self._messages]
-        for one in self._reasoning:
+        for one in chain(self._messages[self._counted :], self._reasoning):
             one.pieces()
-        self._uncounted = 0
+        self._counted, self._uncounted = len(self._messages), 0
         old = len(self._messages) - _MAX_MESSAGES
         if old > _MAX_MESSAGES:
-            named = name_results(list(chain.from_iterable(pieces[:old])), self._names)
+            named = name_results([piece for one in self._messages[:old] for piece in one.pieces()], self._names)
             summed = Summed(sum_up(named), sum(one.size for one in self._messages[:old]))
             self._messages = [summed, *[_EMPTY] * (old - 1), *self._messages[old:]]
 
@@ -206,13 +225,11 @@ class _Fold:
         self._usages.add(data)
         model, size = _short_text(data.get("model")), data.get("context_window")
         self._last_model = model or self._last_model
-        if self._selected is not None and self._selected.window.number == len(self._sizes):
-            asked = self._selected.window
-            self._selected.window = replace(
-                asked, model=asked.model or model, served=model,
-                provider=self._usages.provider_of(data) or asked.provider,
-                size=size if type(size) is int and size > 0 else None,
-            )  # fmt: skip
+        asked = self._selected
+        if asked is not None and asked.number == len(self._sizes):
+            asked.model, asked.served = asked.model or model, model
+            asked.provider = self._usages.provider_of(data) or asked.provider
+            asked.size = size if type(size) is int and size > 0 else None
         text = data.get("reasoning")
         if not self._own and not data.get("error") and isinstance(text, str) and text:
             self._reasoning.append(self._message("assistant", [{"type": "thinking", "thinking": text}]))
@@ -233,13 +250,12 @@ class _Fold:
         self._drop_reasoning()
 
     def _drop_reasoning(self) -> None:
-        self._uncounted -= _uncounted(self._reasoning)
+        for one in self._reasoning:
+            self._uncounted -= one.uncounted
         self._reasoning = []
 
     def _model(self, data: Mapping[str, Json]) -> str | None:
-        start = self._usages.start
-        named = (data.get("model"), start.get("resolved_model"), start.get("model"), start.get("requested_model"))
-        return next(filter(None, map(_short_text, named)), self._last_model or None)
+        return _short_text(data.get("model")) or self._start_model or self._last_model or None
 
     def history(self) -> History:
         """Return the requests and the selected window after the events so far."""
@@ -264,11 +280,6 @@ class _Fold:
                 yield estimate, usage.prompt, usage.cache_read
             else:
                 yield estimate, -1, -1
-
-
-def _uncounted(messages: Iterable[SizedMessage]) -> int:
-    """Return the bytes of the messages that are kept as text."""
-    return sum(one.size for one in messages if not one.is_measured)
 
 
 def _short_text(value: Json) -> str:

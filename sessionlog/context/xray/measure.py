@@ -16,11 +16,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.context.xray.pieces import Piece, digest_of, size_of
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import part_text
-from sessionlog.messages.json_value import decode_json
+from sessionlog.messages.json_value import decode_json, valid_text
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
 from sessionlog.messages.read import ROLES, read_entry
 
@@ -46,6 +47,7 @@ _REMINDER = "<system-reminder>"
 _MEMORY = re.compile(r"^Contents of [^\n]*\.md\b", re.MULTILINE)
 MEMORY, REMINDERS = "memory files", "reminders"
 """What Claude Code adds to a user's message: files such as CLAUDE.md, and its own reminders."""
+_PLAIN_ROLES = ("user", "assistant", "system")
 _PLACEHOLDER = re.compile(r"^\[(?:image|document)\]$", re.MULTILINE)
 
 
@@ -62,16 +64,18 @@ class SizedMessage:
         role: Its role, as logged.
         size: Its approximate length as JSON, in bytes.
         count: How many messages it holds: providers put the results of several tools into one.
+        uncounted: The bytes that are kept as text; 0 after it was measured.
     """
 
-    __slots__ = ("_message", "_model", "_pieces", "_placeholders", "count", "role", "size")
+    __slots__ = ("_message", "_model", "_pieces", "_placeholders", "count", "role", "size", "uncounted")
 
     def __init__(self, message: Json, model: str | None, *, placeholders: bool, count: int = 1) -> None:
-        content = message.get("content") if isinstance(message, Mapping) else None
-        self.role = message.get("role") if isinstance(message, Mapping) else None
-        self.size = (
+        fields = message if isinstance(message, Mapping) else {}
+        content = fields.get("content")
+        self.role = fields.get("role")
+        self.size = self.uncounted = (
             len(content) + _JSON_OVERHEAD
-            if isinstance(content, str) and "tool_calls" not in message
+            if isinstance(content, str) and "tool_calls" not in fields
             else size_of(message)
         )
         self.count = count
@@ -80,16 +84,11 @@ class SizedMessage:
         self._placeholders = placeholders
         self._pieces: tuple[Piece, ...] | None = None
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether the message was measured, and its text dropped."""
-        return self._pieces is not None
-
     def pieces(self) -> tuple[Piece, ...]:
         """Return the pieces; measure them on the first call, and drop the text."""
         if self._pieces is None:
             self._pieces = measure_message(self._message, self._model, placeholders=self._placeholders)
-            self._message = None
+            self._message, self.uncounted = None, 0
         return self._pieces
 
 
@@ -100,7 +99,7 @@ class Summed(SizedMessage):
 
     def __init__(self, pieces: tuple[Piece, ...], size: int, *, count: int = 1) -> None:
         super().__init__(None, None, placeholders=False, count=count)
-        self._pieces, self.size = pieces, size
+        self._pieces, self.size, self.uncounted = pieces, size, 0
 
 
 def measure_tools(tools: Json, model: str | None) -> tuple[Piece, ...]:
@@ -119,7 +118,10 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
         placeholders: Whether a line `[image]` stands for a picture, as in events made from other agents' logs.
     """
     fields = message if isinstance(message, Mapping) else {"content": message}
-    role, named = fields.get("role"), ""
+    role, content, named = fields.get("role"), fields.get("content"), ""
+    if len(fields) == 2 and role in _PLAIN_ROLES and isinstance(content, str):  # the result of all below, at once
+        first, *rest = _text_pieces(valid_text(content), role, model, placeholders=placeholders)
+        return (structs.replace(first, tokens=first.tokens + MESSAGE), *rest)
     is_known = role in ROLES if isinstance(role, str) else role is None and isinstance(fields.get("type"), str)
     if not is_known:
         named, message = str(role or "unknown")[:40], {**fields, "role": "user"}
@@ -128,9 +130,9 @@ def measure_message(message: Json, model: str | None, *, placeholders: bool = Fa
     ]
     made = made or [Piece(role=ROLES.get(str(role), "user"), kind="text", tokens=0)]
     if any(piece.kind == "result" for piece in made):  # text beside results is the agent's, not a prompt
-        made = [replace(piece, role="system") if piece.kind == "text" else piece for piece in made]
+        made = [structs.replace(piece, role="system") if piece.kind == "text" else piece for piece in made]
     if not any(isinstance(word, str) and word in _UNFRAMED for word in (role, fields.get("type"))):
-        made[0] = replace(made[0], tokens=made[0].tokens + MESSAGE)
+        made[0] = structs.replace(made[0], tokens=made[0].tokens + MESSAGE)
     return tuple(made)
 
 
@@ -167,21 +169,25 @@ def _pieces(message: Message, named: str, model: str | None, *, placeholders: bo
 
 
 def _content(content: Content, role: str, model: str | None, *, placeholders: bool) -> Iterator[Piece]:
-    for part in (ContentPart.of_text(content),) if isinstance(content, str) else content:
-        text, pictures = part_text(part), 0
+    if isinstance(content, str):
+        yield from _text_pieces(content, role, model, placeholders=placeholders)
+        return
+    for part in content:
         if part.is_media:
-            pictures = 1
+            yield Piece(role=role, kind="image", tokens=IMAGE)
         elif part.is_reasoning:
             yield _reasoning(part, role, model)
-            continue
-        elif placeholders and "]" in text:
-            pictures = len(_PLACEHOLDER.findall(text))
-        if not part.is_media and (text or not pictures):
-            is_reminder = text.startswith(_REMINDER)
-            name = "" if not is_reminder else MEMORY if _MEMORY.search(text) else REMINDERS
-            yield _text("system" if is_reminder else role, text, model, name=name)
-        if pictures:
-            yield Piece(role=role, kind="image", tokens=pictures * IMAGE, count=pictures)
+        else:
+            yield from _text_pieces(part_text(part), role, model, placeholders=placeholders)
+
+
+def _text_pieces(text: str, role: str, model: str | None, *, placeholders: bool) -> Iterator[Piece]:
+    pictures = len(_PLACEHOLDER.findall(text)) if placeholders and "]" in text else 0
+    is_reminder = text.startswith(_REMINDER)
+    name = "" if not is_reminder else MEMORY if _MEMORY.search(text) else REMINDERS
+    yield _text("system" if is_reminder else role, text, model, name=name)
+    if pictures:
+        yield Piece(role=role, kind="image", tokens=pictures * IMAGE, count=pictures)
 
 
 def _reasoning(part: ContentPart, role: str, model: str | None) -> Piece:

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from msgspec import structs
+
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.sources.record import server_of
@@ -139,7 +141,7 @@ def fit(pieces: Sequence[Piece], size: int, *, is_whole: bool) -> tuple[list[Pie
     if estimate == size:
         return list(pieces), 0
     scaled = zip(pieces, apportion(sizes, size), strict=True)
-    return [piece if piece.tokens == one else replace(piece, tokens=one) for piece, one in scaled], 0
+    return [piece if piece.tokens == one else structs.replace(piece, tokens=one) for piece, one in scaled], 0
 
 
 def missing_of(estimate: int, size: int, *, is_whole: bool) -> int:

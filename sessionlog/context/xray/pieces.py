@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import orjson
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
 
 Json = Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A part of a prompt.
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a prompt; made for every message of a session, which a frozen dataclass would slow down.
 
     Attributes:
         role: system, user, assistant, tool, or another role that was logged.

@@ -7,7 +7,7 @@ request. `growth` has the same number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,7 +25,7 @@ from sessionlog.context.xray.parts import (
     with_shares,
 )
 from sessionlog.context.xray.pieces import total
-from sessionlog.context.xray.requests import History, Packed, Sample, Window
+from sessionlog.context.xray.requests import History, Packed, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
 from sessionlog.fast_dataclasses import dataclass
@@ -188,7 +188,7 @@ def xray(log: Log, session: str | None = None, *, request: int | None = None) ->
 
 def _report(log: Log, session: str, history: History, window: Window) -> ContextReport:
     sample = history.samples[window.number - 1]
-    growth = Packed(Growth.of_numbers, 3, _growth(history.samples, is_whole=window.is_whole))
+    growth = Packed(Growth.of_numbers, 3, _growth(history.samples.rows(), is_whole=window.is_whole))
     size = growth[window.number - 1].tokens
     system = "system prompt" if window.has_prompt else "system messages"
     kinds = sort_pieces(window.pieces)
@@ -236,14 +236,13 @@ def _size_of(window: Window, held: int) -> int | None:
     return next((size for size in (window.size, *known) if size and size >= held), None)
 
 
-def _growth(samples: Sequence[Sample], *, is_whole: bool) -> Iterator[tuple[int, int, int]]:
-    """Yield the sizes in order, as the numbers of a `Growth`.
+def _growth(samples: Iterable[tuple[int, ...]], *, is_whole: bool) -> Iterator[tuple[int, int, int]]:
+    """Yield the sizes in order, as the numbers of a `Growth`, from the numbers of samples.
 
     A request without a count lacks as many tokens as the last one with a count.
     """
     missing = 0
-    for number, sample in enumerate(samples, start=1):
-        if sample.reported is not None:
-            missing = missing_of(sample.estimate, sample.reported, is_whole=is_whole)
-        tokens = sample.estimate + missing if sample.reported is None else sample.reported
-        yield number, tokens, sample.reported is not None
+    for number, (estimate, reported, _) in enumerate(samples, start=1):
+        if reported >= 0:
+            missing = missing_of(estimate, reported, is_whole=is_whole)
+        yield number, estimate + missing if reported < 0 else reported, reported >= 0

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar, overload
+
+from msgspec import structs
 
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
-from sessionlog.fast_dataclasses import dataclass, replace
+from sessionlog.fast_dataclasses import dataclass
 
 T = TypeVar("T")
 
@@ -18,16 +21,18 @@ class Packed(Sequence[T]):
 
     def __init__(self, make: Callable[..., T], width: int, rows: Iterable[Sequence[int]]) -> None:
         """Keep the rows, each of `width` numbers, the arguments of `make`."""
-        self._make, self._width, self._numbers = make, width, array("q")
-        for row in rows:
-            self._numbers.extend(row)
+        self._make, self._width, self._numbers = make, width, array("q", chain.from_iterable(rows))
 
     def __len__(self) -> int:
         return len(self._numbers) // self._width
 
     def __iter__(self) -> Iterator[T]:
+        return (self._make(*row) for row in self.rows())
+
+    def rows(self) -> Iterator[tuple[int, ...]]:
+        """Return the rows of numbers."""
         numbers = iter(self._numbers)
-        return (self._make(*row) for row in zip(*[numbers] * self._width, strict=True))
+        return zip(*[numbers] * self._width, strict=True)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -105,7 +110,7 @@ class History:
     """
 
     window: Window | None
-    samples: Sequence[Sample]
+    samples: Packed[Sample]
     compactions: tuple[int, ...]
     is_waiting: bool = False
     problem_count: int = 0
@@ -135,7 +140,7 @@ def name_results(pieces: Sequence[Piece], known: Mapping[str, str]) -> list[Piec
 
 def _named(result: Piece, call: Piece | None, known: Mapping[str, str]) -> Piece:
     if call is None:
-        return replace(result, name=result.name or known.get(result.call_id) or "unknown")
-    return replace(
+        return structs.replace(result, name=result.name or known.get(result.call_id) or "unknown")
+    return structs.replace(
         result, name=result.name or call.name, target=call.target, is_read=call.is_read, call_digest=call.digest
     )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from threading import Lock
+from contextlib import AbstractContextManager
 from typing import Any
 
 from sessionlog.conversation.stores.json_text import check_key, from_json, to_json
 from sessionlog.conversation.stores.protocol import Saved, Versions
+from sessionlog.locks import RLock
 
 
 class MemoryStore:
@@ -26,7 +27,7 @@ class MemoryStore:
         self._sessions: dict[str, tuple[int, str]] = {}
         self._versions = Versions()
         self._last = 0
-        self._lock = Lock()
+        self._lock = RLock()
         self._pid = os.getpid()
 
     def __len__(self) -> int:
@@ -79,8 +80,8 @@ class MemoryStore:
             self._sessions.clear()
             self._versions = Versions()
 
-    def _own_lock(self) -> Lock:
+    def _own_lock(self) -> AbstractContextManager[bool]:
         """Return the lock, a new one after a fork: a thread that held the old one does not exist here."""
         if os.getpid() != self._pid:
-            self._lock, self._pid = Lock(), os.getpid()
+            self._lock, self._pid = RLock(), os.getpid()
         return self._lock

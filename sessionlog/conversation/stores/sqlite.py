@@ -13,7 +13,6 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from threading import Lock, RLock
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -22,6 +21,7 @@ from sessionlog.conversation.stores.json_text import check_key, from_json, to_js
 from sessionlog.conversation.stores.protocol import Saved, Versions
 from sessionlog.errors import InvalidHistory, LogNotReadable, SessionNotSaved
 from sessionlog.events.times import format_time
+from sessionlog.locks import RLock
 
 APPLICATION = 0x5E551057
 """`PRAGMA application_id`, which identifies our files."""
@@ -290,7 +290,7 @@ def _reason(error: sqlite3.Error) -> str:
 
 
 _OPEN: WeakSet[SQLiteStore] = WeakSet()
-_LISTING = Lock()
+_LISTING = RLock()
 _FORKING: list[SQLiteStore] = []
 
 

@@ -26,6 +26,7 @@ from sessionlog.sources.codex.rows import (
     Row,
     Vector,
     advance,
+    minus,
     plus,
     read_limits,
     read_number,
@@ -404,7 +405,7 @@ def _returned(item: Payload, time: Time, state: State) -> Steps:
         return (At(time),)
     output = item.output if item.output is not NULL else item.content
     failed, size = _outcome(output)
-    return (ToolResult(time, f"{state.id}:{call_id}", output, failed, size=size),)
+    return (ToolResult(time, f"{state.id}:{call_id}", output, failed, None, size),)
 
 
 def _outcome(output: Raw) -> tuple[bool | None, int]:
@@ -478,7 +479,7 @@ def _counted(event: Payload, info: Info, time: Time, owner: str, state: State) -
     if used is not None and used == total:
         state.first = total
     if used is not None and state.pending != NOTHING:  # usage records have given that
-        used = tuple(max(0, count) for count in plus(used, state.pending, -1))
+        used = tuple(max(0, count) for count in minus(used, state.pending))
         state.pending = NOTHING
     if used is None or not any(used):
         return (*map(BadNumber, issues), *(() if owner else (At(time),)))
@@ -513,20 +514,15 @@ def _response(
     server = "" if owner else state.server
     state.server = ""
     family = "" if time is None else f"{time}:{place}"
+    key = family and f"{owner or state.id}:{family}"
+    rank = _SIDECHAIN if owner else _ORIGINAL
+    tokens = tokens_of(used, issues)
     return (
         Response(
-            time=time,
-            key=family and f"{owner or state.id}:{family}",
-            family=family,
-            rank=_SIDECHAIN if owner else _ORIGINAL,
-            tokens=tokens_of(used, issues),
-            model=model,
-            final=True,
-            is_copy=bool(owner),
-            mcp=server,
+            time, key, family, rank, tokens, "", model, final=True, is_copy=bool(owner), mcp=server,
             response_id=response_id,
         ),
-    )
+    )  # fmt: skip
 
 
 _SIDECHAIN, _ORIGINAL = int(CopyRank.SIDECHAIN), int(CopyRank.ORIGINAL)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from operator import add, sub
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -17,7 +18,7 @@ from msgspec.structs import astuple
 
 from sessionlog.events.times import SECOND
 from sessionlog.events.tokens import MAX_COUNT, read_count
-from sessionlog.sources.kit import Limit, Tokens, Typed, disjoint, name, read_time
+from sessionlog.sources.kit import Limit, Tokens, disjoint, name, read_time
 
 PROVIDER = "openai"
 
@@ -48,11 +49,26 @@ class RateLimits(Struct, gc=False):
     secondary: Window | None = None
 
 
+class Counts(Struct, gc=False):
+    """A counter object."""
+
+    input_tokens: Any = None
+    cached_input_tokens: Any = None
+    output_tokens: Any = None
+    reasoning_output_tokens: Any = None
+    cache_write_input_tokens: Any = None
+
+
+_FIELDS = Counts.__struct_fields__
+Counted = Counts | str | int | float | list[Any] | bool | None
+"""A counter as a row holds it: anything else than an object is damage."""
+
+
 class Info(Struct, gc=False):
     """The counters of a `token_count`."""
 
-    total_token_usage: Raw = NULL
-    last_token_usage: Raw = NULL
+    total_token_usage: Counted = None
+    last_token_usage: Counted = None
     model: Any = None
     model_name: Any = None
     model_context_window: Any = None
@@ -75,7 +91,7 @@ class Payload(Struct, gc=False):
     message: Raw = NULL
     info: Info | None = None
     rate_limits: RateLimits | None = None
-    usage: Raw = NULL
+    usage: Counted = None
     response_id: Any = None
     turn_id: Any = None
     model: Any = None
@@ -127,34 +143,23 @@ def thread_of(path: str) -> str:
     return (match.group(1) or file_name[: match.start()]) if match else file_name
 
 
-class Counts(Struct, gc=False):
-    """A counter object."""
-
-    input_tokens: Any = None
-    cached_input_tokens: Any = None
-    output_tokens: Any = None
-    reasoning_output_tokens: Any = None
-    cache_write_input_tokens: Any = None
-
-
-_FIELDS = Counts.__struct_fields__
-_typed: Typed[Counts | None] = Typed(Counts | None)  # type: ignore[arg-type] # a union is a type
-
-
-def read_vector(data: Raw, before: Vector | None = None) -> tuple[Vector | None, tuple[str, ...]]:
+def read_vector(counts: Counted, before: Vector | None = None) -> tuple[Vector | None, tuple[str, ...]]:
     """Return a counter object's counts (None for none), and what was wrong with it.
 
     A field that is missing or no count keeps its value from `before`, or is 0: the next whole row makes up for it.
     """
-    counts = _typed(data)
     if counts is None:
-        return None, () if bytes(data) == b"null" else ("a token counter without counts",)
-    given: Vector = astuple(counts)
+        return None, ()
+    given: Vector = astuple(counts) if isinstance(counts, Counts) else ()
+    if given.count(None) == len(given):
+        return None, ("a token counter without counts",)
     if None in given:
-        if not any(value is not None for value in given):
-            return None, ("a token counter without counts",)
-        given = tuple(old if value is None else value for value, old in zip(given, before or NOTHING, strict=True))
-    if set(map(type, given)) == {int} and min(given) >= 0 and max(given) <= MAX_COUNT:
+        pairs = zip(given, before or NOTHING, strict=True)
+        given = tuple([old if value is None else value for value, old in pairs])
+    for value in given:
+        if type(value) is not int or not 0 <= value <= MAX_COUNT:
+            break
+    else:
         return given, ()
     read = list(map(read_count, given))
     issues = tuple(f"{field}: {issue}" for field, (_, issue) in zip(_FIELDS, read, strict=True) if issue)
@@ -191,7 +196,7 @@ def advance(
         return total, used if any(used) else None
     if total == last and total not in (before, first, NOTHING):
         return total, total  # a process that resumed the thread counts from nothing
-    used = plus(total, before, -1)
+    used = minus(total, before)
     if min(used) >= 0:
         return total, used if any(used) else None
     was, now = before[0] + before[2], total[0] + total[2]
@@ -202,9 +207,14 @@ def advance(
     return total, used if any(used) else None
 
 
-def plus(a: Vector, b: Vector, sign: int = 1) -> Vector:
-    """Return the sum, or the difference, which may be negative."""
-    return tuple(one + sign * other for one, other in zip(a, b, strict=True))
+def plus(a: Vector, b: Vector) -> Vector:
+    """Return the sum."""
+    return tuple(map(add, a, b))
+
+
+def minus(a: Vector, b: Vector) -> Vector:
+    """Return the difference, which may be negative."""
+    return tuple(map(sub, a, b))
 
 
 def tokens_of(used: Vector, issues: tuple[str, ...] = ()) -> Tokens:

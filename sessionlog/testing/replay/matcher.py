@@ -5,12 +5,12 @@ Of equal requests each recording is given once, in the order of the log. Threads
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from sessionlog.errors import ReplayMiss
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.locks import RLock
 from sessionlog.testing.replay.difference import find_nearest, first_difference, shorten
 from sessionlog.testing.replay.recording import Recording
 from sessionlog.testing.replay.request import PARTS, Request, without_system
@@ -52,7 +52,7 @@ class Matcher:
         self.rules = rules
         self.misses: tuple[ReplayMiss, ...] = ()
         self._given: set[int] = set()
-        self._lock = threading.Lock()
+        self._lock = RLock()
 
     @property
     def unused(self) -> tuple[Recording, ...]:

@@ -7,13 +7,13 @@ replayed. A request is written together with its response: where several are und
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Self
 
 from sessionlog import files
 from sessionlog.errors import InvalidHistory
 from sessionlog.integrations.http import RecordingTransport, library_of
+from sessionlog.locks import RLock
 from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing.replay.model import ReplayModel
@@ -43,7 +43,7 @@ class Recorder:
         name = check_session_id(os.path.basename(self.path).removesuffix(".jsonl"))
         self._folder = files.temporary_directory("sessionlog-record-")
         self.log = SessionLogger(self._folder, name, on_error="raise", metadata=WHOLE_REQUESTS)
-        self._lock = threading.Lock()
+        self._lock = RLock()
 
     def _write(self, request: Mapping[str, Any], response: Mapping[str, Any]) -> None:
         with self._lock:

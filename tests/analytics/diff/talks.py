@@ -6,6 +6,7 @@ A talk is a list of turns: `(prompt, [answer, …])`; an answer is a text, or `(
 from sessionlog.analytics.diff.message import diff_message
 from sessionlog.events.envelope import Event
 from sessionlog.messages.message import Message, ToolRequest
+from sessionlog.transcript.digests import digest_message
 from tests.sources.logs import answered, asked, ended, event, start
 
 CALM = [("hello", ["Hi."]), ("and now?", [("Let me look.", [("read", {"path": "a"}, "one\ntwo")]), "It is one."])]
@@ -45,4 +46,5 @@ def as_events(dicts):
 def make_said(role, text, *, calls=(), call_id=None):
     """Something said; a call is `(tool, arguments, id)`."""
     made = [ToolRequest.of_model(call_id, tool, arguments) for tool, arguments, call_id in calls]
-    return diff_message(Message(role, text, tool_calls=made, tool_call_id=call_id))
+    message = Message(role, text, tool_calls=made, tool_call_id=call_id)
+    return diff_message(message, digest_message(message))

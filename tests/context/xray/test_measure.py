@@ -114,9 +114,9 @@ def test_framing_counts():
 def test_a_text_is_counted_once():
     """Then it is let go."""
     one = SizedMessage(user("some words"), None, placeholders=False)
-    assert not one.is_measured
+    assert one.uncounted == one.size > 0
     assert one.pieces() is one.pieces()
-    assert one.is_measured
+    assert one.uncounted == 0
     assert one.pieces()[0].tokens == count_tokens("some words") + measure.MESSAGE
     assert SizedMessage(user("a" * 100), None, placeholders=False).size == pytest.approx(100, abs=50)
 

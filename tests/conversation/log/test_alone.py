@@ -134,8 +134,6 @@ def test_a_log_that_is_begun_anew_is_nobodys(folder, change):
 
 def test_a_disk_that_was_full_is_nobody_else(folder, monkeypatch):
     """A piece of a line that could not be taken back is our own."""
-    from sessionlog import files
-
     first = record(folder)
     history = turn(first, [], "a")
 
@@ -145,7 +143,7 @@ def test_a_disk_that_was_full_is_nobody_else(folder, monkeypatch):
             log.write(line[:9])
         raise OSError(28, "full")
 
-    monkeypatch.setattr(files.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     first.sync([*history, Message.user("b")])
     first.check_sole_writer()
     turn(first, history, "c")

@@ -1,6 +1,6 @@
 """MemoryStore: the contract, copies, and what else it has."""
 
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -96,9 +96,17 @@ def test_a_forked_process_goes_on_with_a_copy():
     """Also if another thread was in the middle of a save."""
     store = MemoryStore()
     store.save("k", {"v": 1})
-    thread = Thread(target=store._lock.acquire)
+    is_saving, may_end = Event(), Event()
+
+    def save():
+        with store._lock:
+            is_saving.set()
+            may_end.wait(60)
+
+    thread = Thread(target=save)
     thread.start()
-    thread.join()
+    is_saving.wait(60)
     assert in_child(lambda: [store.save("k", {"v": 2}), store.load("k")]) == [2, {"v": 2}]
-    store._lock.release()
+    may_end.set()
+    thread.join()
     assert store.load("k") == {"v": 1}

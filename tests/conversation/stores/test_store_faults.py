@@ -9,11 +9,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from sessionlog import files
 from sessionlog.conversation.stores.file import FileStore
 from sessionlog.conversation.stores.sqlite import SQLiteStore
 from sessionlog.errors import LogNotReadable, SessionNotSaved
-from tests.reliability.seam import CALLS, Double
+from tests.reliability.seam import CALLS, Double, put
 
 CAUSES = ("ENOSPC", "EDQUOT", "EIO", "EROFS", "EACCES", "EMFILE", "EFBIG", "ESTALE")
 MEGABYTE = 1 << 20
@@ -73,7 +72,7 @@ class Fuse:
 def faults(fuse):
     """Put the fuse between `files` and the system."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "os", Double(os, (*CALLS, "fdopen", "replace", "lstat"), fuse))
+        put(patch, "os", Double(os, (*CALLS, "fdopen", "replace", "lstat"), fuse))
         yield
 
 

@@ -27,7 +27,6 @@ from tests.reliability.mutation.mutants import Mutant, find_mutants
 from tests.reliability.mutation.worker import LIMIT_SECONDS, TESTS, Worker
 
 MODULES = (
-    "sessionlog/files.py",
     "sessionlog/files",
     "sessionlog/logger",
     "sessionlog/reader",

@@ -9,6 +9,11 @@ from sessionlog.events.envelope import Event
 from sessionlog.render.replay.exact import event_json
 from tests.profiles import examples
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
 
 def line(data, **extra):
     """The line of an event."""
@@ -41,3 +46,17 @@ def test_a_line_is_ascii_without_controls(text):
     assert made.isascii()
     assert made.isprintable()
     assert json.loads(made)["data"] == text
+
+
+@examples(400)
+@given(JSON)
+def test_a_line_is_that_of_the_standard_library(data):
+    """Numbers have the same digits and exponents whichever encoder writes them."""
+    expected = json.dumps(data, separators=(",", ":")).replace("\x7f", "\\u007f")
+    assert line(data) == f'{{"session_id":"s","seq":1,"type":"t","ts":"2026-11-21T10:00:00Z","data":{expected}}}'
+
+
+def test_small_and_large_numbers_have_python_s_exponents():
+    """Encoders differ from 1e-4 down and from 1e16 up."""
+    numbers = [1e-4, 1.2e-05, 9.99e-5, 1e15, 1e16, 1.5e300, -1e-7, 0.0, -0.0, 5e-324]
+    assert f'"data":{json.dumps(numbers, separators=(",", ":"))}}}' in line(numbers)
