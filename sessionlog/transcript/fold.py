@@ -159,15 +159,15 @@ class ConversationFold:
         if self._unrepeated or self._cleared or self._prompts:
             self._unrepeated, self._cleared, self._prompts = Counter(), Counter(), []
         self._sent, self._since_request, self._swallowed = len(self._digests), 0, 0
-        if self._asked:
-            self._begin_turn()
+        self._begin_turn()
         self._is_cut = self._lacks_summary = False
         return splices
 
     def _begin_turn(self) -> None:
-        self.turn += len(self._asked)
-        self.turns += sum(not is_copied for _, is_copied in self._asked)
-        self._asked = []
+        if self._asked:
+            self.turn += len(self._asked)
+            self.turns += sum(not is_copied for _, is_copied in self._asked)
+            self._asked = []
 
     def _apply_request(self, given: Sequence[Json], earlier: Json) -> Splice:
         count = earlier if type(earlier) is int and earlier > 0 else 0

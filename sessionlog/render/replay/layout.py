@@ -59,14 +59,11 @@ def lay_out(blocks: Iterable[Block], view: View) -> Iterator[list[Line]]:
     margin = None if view.exact or (view.width or 0) < _LEAST else Margin(view)
     for block in blocks:
         attached = isinstance(last, _ATTACHED.get(type(block), ())) and last.agent == block.agent
-        gap: list[Line] = [] if last is None or attached else [()]
-        if isinstance(block, SessionStartBlock | SessionEndBlock):
-            lines = list(block_lines(view, block))
-        elif margin is None:
+        if margin is None or isinstance(block, SessionStartBlock | SessionEndBlock):
             lines = _of_agent(view, block, last)
         else:
             lines = margin.beside(block, _of_agent(margin.view, block, last))
-        yield gap + lines if gap else lines
+        yield lines if last is None or attached else [(), *lines]
         last = block
 
 
