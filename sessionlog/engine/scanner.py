@@ -17,7 +17,7 @@ from sessionlog.engine.workers import (
     submit_tasks,
     worker_processes,
 )
-from sessionlog.ledger.scanning import Job, Scanned, scan_job
+from sessionlog.ledger.scanning import Job, Scanned, collector_off, scan_job
 from sessionlog.ledger.sync import Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Source
@@ -115,7 +115,8 @@ def _is_complete(results: object, share: Sequence[Job]) -> bool:
 
 def scan_share(share: Sequence[Job], prices: PriceBook, folder: str | None = None) -> list[Scanned]:
     """Scan some logs and price their responses; this runs in a worker."""
-    return [scan_job(job, prices, folder=folder) for job in share]
+    with collector_off():
+        return [scan_job(job, prices, folder=folder) for job in share]
 
 
 def _size(job: Job) -> int:
