@@ -16,7 +16,7 @@ _LIMIT = 2**63
 _SCALES = ((1e11, SECOND), (1e14, 1_000_000), (1e17, 1_000))  # below: seconds, milli-, microseconds; else nanoseconds
 _hours: dict[str, int] = {}  # a log's lines share their hours, and look-ups cost a tenth of the arithmetic
 _seconds: dict[str, int] = {}
-_fractions: dict[str, int] = {}  # `123Z` → nanoseconds, for up to three digits: a thousand entries and some
+_fractions: dict[str, int] = {}  # `123Z` → nanoseconds, for up to three digits
 _minutes: dict[int, str] = {}  # minutes since 1970 → `2026-11-20T10:15`
 _UNITS: tuple[int, ...] = tuple(10 ** (9 - digits) for digits in range(10))  # by digits: the last one in nanoseconds
 _RFC3339 = r"(?a)(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?\s*(?:[Zz]|([+-])(\d\d):?(\d\d))\Z"
@@ -31,22 +31,19 @@ def parse_time(text: object) -> int | None:
         return None
     try:
         second_ns = _hours[text[:14]] + _seconds[text[14:20]]
+        if len(text) <= 24:
+            return second_ns + _fractions[text[20:]]
+        digits = text[20:-1]
+        if text[-1] == "Z" and digits.isdecimal() and digits.isascii() and len(digits) <= 9:
+            return second_ns + int(digits) * _UNITS[len(digits)]
     except KeyError:
         pass
-    else:
-        fraction = text[20:]
-        if (fraction_ns := _fractions.get(fraction)) is not None:
-            return second_ns + fraction_ns
-        digits = fraction[:-1]
-        if fraction[-1:] == "Z" and digits.isdecimal() and digits.isascii() and len(digits) <= 9:
-            fraction_ns = int(digits) * _UNITS[len(digits)]
-            if len(digits) <= 3:
-                _fractions[fraction] = fraction_ns
-            return second_ns + fraction_ns
     time_ns, hour_ns = _parse(text)
     if time_ns is not None and hour_ns is not None and text[19:20] == ".":
         _remember(_hours, text[:14], hour_ns)
         _remember(_seconds, text[14:20], (time_ns - hour_ns) // SECOND * SECOND)
+        if len(text) <= 24:
+            _remember(_fractions, text[20:], time_ns % SECOND)
     return time_ns
 
 

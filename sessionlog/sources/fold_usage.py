@@ -345,7 +345,8 @@ class UsageFold:
         elif time_ns > moment_ns:
             if time_ns - moment_ns <= ACTIVE_GAP_NS:
                 session.active_ns += time_ns - moment_ns
-            session.last_ns = later(session.last_ns, time_ns)
+            if session.last_ns is None or time_ns > session.last_ns:
+                session.last_ns = time_ns
         elif session.start_ns is None or time_ns < session.start_ns:
             session.start_ns = time_ns
         return session
@@ -456,7 +457,7 @@ class UsageFold:
         time_ns, rank, is_copy = step.time, step.rank, step.is_copy
         begun_ns, after_ns, part_ns = thread.begun_ns, thread.asked_ns, thread.part_ns
         asked_ns = begun_ns if step.asked is None and not is_copy else step.asked
-        if after_ns == begun_ns:
+        if after_ns is not None and after_ns == begun_ns:
             after_ns = thread.asked_ns = None  # answered now: when the next response was asked for is another matter
         if part_ns is not None and (time_ns is None or (after_ns is not None and part_ns <= after_ns <= time_ns)):
             time_ns = part_ns  # the counts were logged after the tools had run
@@ -479,7 +480,8 @@ class UsageFold:
         self._open[session.id, key, rank] = OpenResponse(
             record, session.id, self._thread_id, asked_ns, time_ns, step.finish
         )
-        session.responses += not session.inherited
+        if not session.inherited:
+            session.responses += 1
         thread.responses += 1
         if len(self._open) > _OPEN_RESPONSES:
             self._close(self._open.pop(next(iter(self._open))))
@@ -500,13 +502,14 @@ class UsageFold:
         if is_greater:
             record.usage = usage
         known.finish = step.finish or known.finish
-        record.failed = step.failed
-        record.priced = not step.failed or record.usage.total > 0
-        record.speed = step.speed or record.speed
-        record.service_tier = step.service_tier or record.service_tier
-        record.skill = record.skill or cut_name(step.skill)
-        record.plugin = record.plugin or cut_name(step.plugin)
-        record.mcp = record.mcp or cut_name(step.mcp)
+        if step.failed or record.failed:
+            record.failed, record.priced = step.failed, not step.failed or record.usage.total > 0
+        if step.speed or step.service_tier:
+            record.speed, record.service_tier = step.speed or record.speed, step.service_tier or record.service_tier
+        if step.skill or step.plugin or step.mcp:
+            record.skill = record.skill or cut_name(step.skill)
+            record.plugin = record.plugin or cut_name(step.plugin)
+            record.mcp = record.mcp or cut_name(step.mcp)
         record.response_id = record.response_id or step.response_id
         if record.model == UNKNOWN:
             record.model = cut_name(step.model) or UNKNOWN

@@ -79,6 +79,7 @@ _ENDLESS_MS = 1e15
 _DOUBTFUL = -1
 """A cost of 0, which in the Go original may mean unknown: the log's dialect may only be known later."""
 
+_ORIGINAL = int(CopyRank.ORIGINAL)
 _EARLIER = int(CopyRank.COPIED)
 """The rank of a record that changes when its log goes on, so that the one of a copy that went on wins."""
 
@@ -381,9 +382,11 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         state.error = first_words(data.error)
     if cost_nano is not None and not fizeau_dialect.cost_is_recorded(cost_nano, mapping(attempt)):
         cost_nano = _DOUBTFUL
-    state.is_ended = state.is_closed = False
+    if state.is_ended or state.is_closed:
+        state.is_ended = state.is_closed = False
     state.responses += 1
-    state.has_price = state.has_price or cost_nano is not None or not is_failed or bool(usage)
+    if not state.has_price:
+        state.has_price = cost_nano is not None or not is_failed or bool(usage)
     provider, model, response_model = name(data.provider), name(data.requested_model), name(data.model)
     if attempt is not None:
         provider = name(attempt, "provider_system") or provider
@@ -391,9 +394,9 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         response_model = name(attempt, "response_model") or response_model
     tokens = Tokens(usage, _issues_at(row, *issues, issue) if issues or issue else ())
     response = Response(
-        state.last_ns, str(state.responses), tokens=tokens, provider=provider or UNKNOWN,
-        model=model or state.asked or UNKNOWN, response_model=response_model, cost_nano=cost_nano,
-        latency_ms=read_milliseconds(data.latency_ms), failed=is_failed, final=True,
+        state.last_ns, str(state.responses), "", _ORIGINAL, tokens, provider or UNKNOWN,
+        model or state.asked or UNKNOWN, response_model, "", is_failed, final=True, cost_nano=cost_nano,
+        latency_ms=read_milliseconds(data.latency_ms),
     )  # fmt: skip
     if data.partial:  # usage comes last: of a cut stream there is only the first
         response.quality = "partial"
@@ -619,6 +622,8 @@ class _Records:
             record.usage = self._normal(record.usage, record.provider)
         number = self._before + place
         record.key = f"{self._origin}:{number}:{record.time_ns}"  # as `_key`, for very many records
+        if number and place and place != last:
+            return record
         if not number:
             record.family = self._key("first")
         if place == last:
@@ -681,7 +686,7 @@ class _Records:
             record.model = names[0] or names[1] or UNKNOWN
         if record.cost_nano == _DOUBTFUL:
             record.cost_nano = 0 if self._is_ours else None
-        record.priced = record.cost_nano is not None or not record.failed or bool(record.usage)
+        record.priced = not record.failed or record.cost_nano is not None or bool(record.usage)
         return record
 
     def _learn(self, record: Record) -> None:

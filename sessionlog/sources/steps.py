@@ -169,26 +169,26 @@ class Response(Struct, gc=False):
         provider: Who served it; "" = the session's.
         model: The model asked for; "" = the last one known.
         response_model: The model that answered, where the log names both.
-        cost_nano: The recorded cost in nano-USD; None for unknown.
-        latency_ms: The recorded duration of the call; None = from the last thing it answers to its last part.
-        asked: When it was asked for, where the log records that; None = the last thing before its first part.
         finish: Why it stopped, as logged; "" while that is unknown.
         failed: The call failed.
         error: Why.
         quality: `partial` or `estimated` where the counts are known to be.
-        granularity: `session` for a sum that stands for responses which the log does not have.
-        final: None of its parts follows.
         text: Its words.
         reasoning: The text of its reasoning.
-        superseded_by: As in `Record`.
         speed: As in `Record`.
         service_tier: As in `Record`.
+        response_id: As in `Record`.
+        final: None of its parts follows.
+        is_copy: It was copied from another session and describes that one (its `rank` decides how it counts).
+        cost_nano: The recorded cost in nano-USD; None for unknown.
+        latency_ms: The recorded duration of the call; None = from the last thing it answers to its last part.
+        asked: When it was asked for, where the log records that; None = the last thing before its first part.
+        granularity: `session` for a sum that stands for responses which the log does not have.
+        superseded_by: As in `Record`.
         skill: As in `Record`.
         plugin: As in `Record`.
         mcp: As in `Record`.
-        response_id: As in `Record`.
         summed: As in `Record`.
-        is_copy: It was copied from another session and describes that one (its `rank` decides how it counts).
         request: The key of its `SentRequest`; "" where the log does not hold what was sent.
     """
 
@@ -200,26 +200,26 @@ class Response(Struct, gc=False):
     provider: str = ""
     model: str = ""
     response_model: str = ""
-    cost_nano: int | None = None
-    latency_ms: float | None = None
-    asked: int | None = None
     finish: str = ""
     failed: bool = False
     error: str = ""
     quality: Quality = "exact"
-    granularity: Granularity = "request"
-    final: bool = False
     text: Content = ""
     reasoning: Content = ""
-    superseded_by: str = ""
     speed: str = ""
     service_tier: str = ""
+    response_id: str = ""
+    final: bool = False
+    is_copy: bool = False
+    cost_nano: int | None = None
+    latency_ms: float | None = None
+    asked: int | None = None
+    granularity: Granularity = "request"
+    superseded_by: str = ""
     skill: str = ""
     plugin: str = ""
     mcp: str = ""
-    response_id: str = ""
     summed: bool = False
-    is_copy: bool = False
     request: str = ""
 
 

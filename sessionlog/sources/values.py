@@ -52,7 +52,9 @@ def name(value: Any, *fields: str) -> str:
         return ""
     if fields:
         value = _inside(value, fields)
-    return value[:LONGEST_NAME] if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value if len(value) <= LONGEST_NAME else value[:LONGEST_NAME]
 
 
 def text(value: Any, *fields: str) -> str:
