@@ -24,7 +24,7 @@ from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.identity import Identity, identify, is_same, path_of, stored_path
 from sessionlog.ledger.reading import problems_of
-from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
+from sessionlog.ledger.scanning import Job, Scanned, collector_off, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
 from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.ledger.writer import Writer
@@ -324,7 +324,8 @@ class _Inserter:
             self._new.append(job.number)
         if row is not None and row[_AT["missing"]] == ELSEWHERE:
             writer.move(file_id, counts=True)
-        writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
+        with collector_off():
+            writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
         if row is not None and row[_AT["missing"]]:
             self._is_marked = True
             writer.touch([file_id])
