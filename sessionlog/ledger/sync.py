@@ -340,7 +340,8 @@ class _Inserter:
             self._new.append(job.number)
         if row is not None and row[_AT["missing"]] == ELSEWHERE:
             writer.move(file_id, counts=True)
-        writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
+        with collector_off():
+            writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
         if row is not None and row[_AT["missing"]]:
             self._is_marked = True
             writer.touch([file_id])
