@@ -61,6 +61,7 @@ from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice, answer_entry
 
 _NO_PARTIAL = Partial()
+"""The stream until a delta comes; nothing is added to it."""
 
 QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when chosen by name: other events repeat their content as a whole."""
@@ -177,7 +178,6 @@ class _Fold:
             cls, handle = frequent
             return handle(event, read_fields(cls, event.data))
         value = payload(event)
-        blocks: list[Block] = []
         if not self._opened and not isinstance(value, SessionStart):
             return [self._open(event, None), *self._event(event)]
         if event.type not in QUIET:
@@ -186,9 +186,7 @@ class _Fold:
             if self._partial is _NO_PARTIAL:
                 self._partial = Partial()
             self._partial.add(value)
-        if self._named(event.type):
-            blocks.append(unknown_note(self._logged))
-        return blocks
+        return [unknown_note(self._logged)] if self._named(event.type) else []
 
     def _on_other(self, event: Event, value: Payload | None) -> list[Block]:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:

@@ -11,6 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -86,8 +87,8 @@ def _rendered(text: str, width: int) -> Iterator[Line]:
 
 
 def _document(text: str) -> Any:
-    kind, parser = _kinds()
-    document = kind("", hyperlinks=False)
+    empty, parser = _tools()
+    document = copy(empty)  # making one sets up rich's own parser
     document.parsed = parser.parse(text)
     for token in document.parsed:
         for child in token.children or ():
@@ -96,8 +97,8 @@ def _document(text: str) -> Any:
 
 
 @cache
-def _kinds() -> tuple[Any, Any]:
-    """Return rich's document class with plain headings and code, and a parser; both take 50 ms to import."""
+def _tools() -> tuple[Any, Any]:
+    """Return an empty document of rich with plain headings and code, and a parser; both take 50 ms to import."""
     from markdown_it import MarkdownIt
     from rich.markdown import CodeBlock, Heading, Markdown
     from rich.padding import Padding
@@ -124,7 +125,7 @@ def _kinds() -> tuple[Any, Any]:
 
     parser = MarkdownIt("commonmark").enable("table").disable(list(_TYPED))
     parser.inline.ruler.at("emphasis", _emphasis)
-    return Document, parser
+    return Document("", hyperlinks=False), parser
 
 
 def _emphasis(state: Any, silent: bool) -> bool:
