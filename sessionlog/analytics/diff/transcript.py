@@ -7,7 +7,7 @@ sub-agents. Long texts are cut, so that a long log fits into memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -21,8 +21,8 @@ from sessionlog.events.envelope import Event
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.messages.content_text import text_of
-from sessionlog.messages.json_value import json_text
-from sessionlog.messages.message import Message
+from sessionlog.messages.entry import Entry
+from sessionlog.messages.json_value import json_text, valid_text
 from sessionlog.sources.values import text
 from sessionlog.transcript.damage import Damage
 from sessionlog.transcript.digests import canonical_json, digests_of
@@ -110,8 +110,7 @@ class _Fold:
             case "tool.call":
                 self._use(data.get("tool"), failed=bool(data.get("error")), duration_ms=data.get("duration_ms"))
                 if "agent" not in data and not splices:  # no response has called it
-                    entry = result_entry(data)
-                    self._result(zip(entry.messages, digests_of(entry), strict=True), data)
+                    self._result(_messages_of(result_entry(data)), data)
         for splice in splices:
             self._apply(splice, data)
 
@@ -147,9 +146,7 @@ class _Fold:
         """Keep the text of a failed response: later requests do not repeat it, but the user saw it."""
         if data.get("content") is None and not streamed and not isinstance(data.get("message"), Mapping):
             return
-        entry = answer_entry(data, streamed)
-        for message, digest in zip(entry.messages, digests_of(entry), strict=True):
-            kept = diff_message(message, digest)
+        for kept in _messages_of(answer_entry(data, streamed)):
             if kept.text.strip():
                 self._keep(structs.replace(kept, partial=True))
 
@@ -166,27 +163,27 @@ class _Fold:
                 self._add_new(one, splice, is_fork=data.get("reason") == "fork")
 
     def _answer(self, one: Added, *, is_partial: bool) -> None:
-        for message, digest in _new_of(one):
-            self._called = [call.name for call in message.tool_calls]
-            self._keep(structs.replace(diff_message(message, digest), partial=is_partial))
+        for answer in _new_of(one):
+            self._called = [call.tool for call in answer.calls]
+            self._keep(structs.replace(answer, partial=is_partial))
 
-    def _result(self, messages: Iterable[tuple[Message, bytes]], data: Mapping[str, Json]) -> None:
-        for message, digest in messages:
-            kept = structs.replace(diff_message(message, digest), tool=text(data.get("tool")))
+    def _result(self, messages: Iterable[DiffMessage], data: Mapping[str, Json]) -> None:
+        for result in messages:
+            kept = structs.replace(result, tool=text(data.get("tool")))
             if kept.tool in self._called:
                 self._called.remove(kept.tool)
             else:  # the oldest logs do not list calls in the response: show the call with its result
                 given = data.get("input")
                 arguments = given if isinstance(given, str) else "" if given is None else json_text(given)
                 call = DiffCall(tool=kept.tool, arguments=canonical_json(arguments))
-                whole = digest_of("called", digest.hex(), call.tool, call.arguments)
-                kept = structs.replace(kept, calls=(call,), digest=whole)
+                digest = digest_of("called", kept.digest.hex(), call.tool, call.arguments)
+                kept = structs.replace(kept, calls=(call,), digest=digest)
             self._keep(kept)
 
     def _add_new(self, one: Added, splice: Splice, *, is_fork: bool) -> None:
         """Keep new messages of a request or a changed history: prompts, summaries, results without their own event."""
-        for message, digest in _new_of(one):
-            kept = diff_message(message, digest, role="summary" if one.is_summary else "")
+        for new in _new_of(one, role="summary" if one.is_summary else ""):
+            kept = new
             if kept.role == "system" and not self._messages:
                 self._add_system(kept.text)
                 continue
@@ -219,12 +216,22 @@ class _Fold:
             self._taken_back += self._messages.remove_last(digest)
 
 
-def _new_of(one: Added) -> Sequence[tuple[Message, bytes]]:
-    """Return the new messages of an element, each with its digest."""
-    found = list(zip(one.entry.messages, one.digests, strict=True)) if one.new else []
-    if len(found) == len(one.new):
-        return found
-    return [pair for pair in found if any(pair[0] is message for message in one.new)]
+def _messages_of(entry: Entry) -> Iterator[DiffMessage]:
+    """Yield the messages of an element that no request or answer has."""
+    return map(diff_message, entry.messages, digests_of(entry))
+
+
+def _new_of(one: Added, *, role: str = "") -> Iterator[DiffMessage]:
+    """Yield the new messages of an element; a `role` replaces their own."""
+    if not one.is_new:
+        return
+    if one.role and not role:  # it need not be read
+        [digest] = one.digests
+        yield DiffMessage(one.role, valid_text(one.text), digest)
+        return
+    for message, digest in zip(one.entry.messages, one.digests, strict=True):
+        if any(message is new for new in one.new):
+            yield diff_message(message, digest, role=role)
 
 
 @dataclass(slots=True, kw_only=True)
