@@ -450,7 +450,7 @@ def _assistant(row: Row, state: State) -> list[Step]:
             response.latency_ms = read_duration(row.duration_ms) or None
             found += map(BadNumber, issues)
         response.skill, response.plugin = name(row.attribution_skill), name(row.attribution_plugin)
-        response.mcp = name(row.attribution_mcp_server) or _server(calls)
+        response.mcp = name(row.attribution_mcp_server) or (_server(calls) if calls else "")
         if type(row) is FullRow:
             response.request = name(row.request_ref)
         found.append(response)
@@ -582,8 +582,15 @@ def _special(kind: Any) -> str:
 def _user(row: Row, state: State) -> list[Step]:
     time, content = read_time(row.timestamp), row.message.content if row.message is not None else None
     found = _enter(row, state, time, _thread(row, state))
-    parts = [_text_part(content)] if isinstance(content, str) else []
-    for block in content if isinstance(content, list) else ():
+    is_hidden = row.is_meta is True or row.is_compact_summary is True
+    if isinstance(content, str):
+        is_typed = not is_hidden and not _WRAPPED.match(content) and content.strip() != ""
+        found.append(Prompt(time, content, "user" if is_typed else "system"))
+        if not is_typed and content.startswith(_INTERRUPTED):
+            found.append(Status(time, "cancelled"))
+        return found
+    parts: list[dict[str, Any]] = []
+    for block in content or ():
         if block.type == "tool_result":
             key, is_failed = name(block.tool_use_id), block.is_error is True
             found.append(ToolResult(time, key, block.content, is_failed))
@@ -592,7 +599,6 @@ def _user(row: Row, state: State) -> list[Step]:
             parts.append(part if block.source is _NOTHING else {**part, "type": block.type, "source": block.source})
     if not parts:
         return found
-    is_hidden = row.is_meta is True or row.is_compact_summary is True
     typed = [] if is_hidden else [part for part in parts if not _WRAPPED.match(part["text"])]
     typed = typed if any(part["text"].strip() for part in typed) else []
     aside = [part for part in parts if not typed or _WRAPPED.match(part["text"])]

@@ -138,6 +138,7 @@ class Counts(Struct, gc=False):
 
 
 _FIELDS = Counts.__struct_fields__
+_NO_COUNTS = (None,) * len(_FIELDS)
 _typed: Typed[Counts | None] = Typed(Counts | None)  # type: ignore[arg-type] # a union is a type
 
 
@@ -151,7 +152,7 @@ def read_vector(data: Raw, before: Vector | None = None) -> tuple[Vector | None,
         return None, () if bytes(data) == b"null" else ("a token counter without counts",)
     given: Vector = astuple(counts)
     if None in given:
-        if not any(value is not None for value in given):
+        if given == _NO_COUNTS:
             return None, ("a token counter without counts",)
         given = tuple(old if value is None else value for value, old in zip(given, before or NOTHING, strict=True))
     if set(map(type, given)) == {int} and min(given) >= 0 and max(given) <= MAX_COUNT:
