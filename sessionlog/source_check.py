@@ -438,7 +438,7 @@ def _is_own(path: str) -> bool:
 def _hint(error: Exception) -> str:
     """Explain an error that a wrong step causes in the kit."""
     frames = traceback.extract_tb(error.__traceback__)
-    if not frames or frames[-1].name not in {"_feed", "_timed", "_scan"}:
+    if not frames or frames[-1].name not in {"_feed", "_steps_of", "_scan"}:
         return ""
     if isinstance(error, KeyError) and isinstance(error.args[0], type):
         return f" (`steps` yields a {error.args[0].__name__}, which is no step)"

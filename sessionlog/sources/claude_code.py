@@ -584,8 +584,15 @@ def _special(kind: Any) -> str:
 def _user(row: Row, state: State) -> list[Step]:
     time, content = read_time(row.timestamp), row.message.content if row.message is not None else None
     found = _enter(row, state, time, _thread(row, state))
-    parts = [_text_part(content)] if isinstance(content, str) else []
-    for block in content if isinstance(content, list) else ():
+    is_hidden = row.is_meta is True or row.is_compact_summary is True
+    if isinstance(content, str):
+        is_typed = not is_hidden and not _WRAPPED.match(content) and content.strip() != ""
+        found.append(Prompt(time, content, "user" if is_typed else "system"))
+        if not is_typed and content.startswith(_INTERRUPTED):
+            found.append(Status(time, "cancelled"))
+        return found
+    parts: list[dict[str, Any]] = []
+    for block in content or ():
         if block.type == "tool_result":
             found.append(ToolResult(time, name(block.tool_use_id), block.content, block.is_error is True))
         elif block.text is not _NOTHING or block.type in _PICTURES:
@@ -593,13 +600,9 @@ def _user(row: Row, state: State) -> list[Step]:
             parts.append(part if block.source is _NOTHING else {**part, "type": block.type, "source": block.source})
     if not parts:
         return found
-    is_hidden = row.is_meta is True or row.is_compact_summary is True
-    aside: list[dict[str, Any]] = []
-    typed: list[dict[str, Any]] = []
-    for part in parts:
-        (aside if is_hidden or _WRAPPED.match(part["text"]) else typed).append(part)
-    if not any(part["text"].strip() for part in typed):
-        aside, typed = parts, []
+    typed = [] if is_hidden else [part for part in parts if not _WRAPPED.match(part["text"])]
+    typed = typed if any(part["text"].strip() for part in typed) else []
+    aside = [part for part in parts if not typed or _WRAPPED.match(part["text"])]
     if aside:
         found.append(Prompt(time, _content(aside), "system"))
     if typed:

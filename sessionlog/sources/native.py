@@ -61,7 +61,7 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.native_texts import SeenTexts, text_steps
 from sessionlog.sources.native_turns import Message, Turns
 from sessionlog.sources.protocol import HEAD, Env, Resume
-from sessionlog.sources.record import CopyRank, Record, ScannedSession
+from sessionlog.sources.record import CopyRank, Problems, Record, ScannedSession
 from sessionlog.sources.spool import Lazily
 from sessionlog.sources.typed import MISFITS
 
@@ -785,6 +785,12 @@ def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noq
     return read_events(path)
 
 
+def check(path: str) -> Iterator[Event | Problem | Problems]:
+    """The events, and the problems of a scan, which is one of its own: it makes no events."""
+    yield scan(path, None).problems
+    yield from read_events(path)
+
+
 SOURCE = replace(
     source(
         id=ID,
@@ -807,5 +813,6 @@ SOURCE = replace(
     ),
     locate=_locate,
     read=read,
+    check=check,
 )
 scan = SOURCE.scan

@@ -47,6 +47,17 @@ def test_what_only_a_report_skips_is_damage_too(tmp_path):
     assert [p.kind for p in checked(path).damage] == ["bad_number"]
 
 
+def test_our_own_logs_can_be_read_as_those_of_others(tmp_path):
+    """Their events are counted as they are, and a number that a report skips is damage."""
+    path = tmp_path / "s.jsonl"
+    path.write_text(
+        '{"session_id":"s","seq":0,"type":"session.start","ts":"2026-11-20T10:00:00Z","data":{"v":1}}\n'
+        '{"session_id":"s","seq":1,"type":"llm.response","ts":"2026-11-20T10:00:01Z","data":{"usage":{"input":-5}}}\n'
+    )
+    found = check_foreign(Log(source=load_source("native"), path=str(path)))
+    assert (found.events, found.counts) == (2, {"bad_number": 1})
+
+
 def test_notes_are_no_damage(tmp_path):
     """A line in the writing is news."""
     path = write_scroll(tmp_path / "s.scroll", *story(), b'{"scribe":"as')

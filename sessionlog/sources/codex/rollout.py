@@ -346,9 +346,10 @@ def _message(item: Payload, time: Time, state: State) -> Steps:
         is_echo = state.spoken > 0
         state.spoken -= is_echo
         return (At(time) if is_echo else Text(time, item.content),)
-    if item.role == "user" and _is_typed(item.content):
-        return _prompt(item.content, time, 1, state)
-    return (Prompt(time, item.content, role="system"),)
+    if item.role != "user":
+        return (Prompt(time, item.content, role="system"),)
+    content = read_json(item.content)  # once, for all who look at it
+    return _prompt(content, time, 1, state) if _is_typed(content) else (Prompt(time, content, role="system"),)
 
 
 def _agent_message(event: Payload, time: Time, state: State) -> Steps:
@@ -364,9 +365,10 @@ def _is_typed(content: Content) -> bool:
 
 
 def _user_message(event: Payload, time: Time, state: State) -> Steps:
-    words = first_words(event.message)
+    message = read_json(event.message)
+    words = first_words(message)
     if words and not words.startswith(_CONTEXT):
-        return _prompt(event.message, time, -1, state)
+        return _prompt(message, time, -1, state)
     return (At(time),)
 
 
