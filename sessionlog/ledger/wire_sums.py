@@ -39,6 +39,9 @@ _ONLY_ON_WIRE = f"""SELECT m.session_id, w.start_ns, w.last_ns, {", ".join(f"SUM
     JOIN responses r ON r.file_id = m.made_file AND r.n = m.made_n
     WHERE m.session_id {{chosen}} AND m.log_n IS NULL GROUP BY 1, m.wire_session ORDER BY 1, w.start_ns, w.session"""  # noqa: S608 - as above
 
+_DELETE_MADE = f"""DELETE FROM responses WHERE n <= {OF_SUMS} AND (file_id, session_id) IN
+    (SELECT file_id, session_id FROM log_sessions WHERE session_id {{chosen}})"""  # noqa: S608 - as above
+
 
 def response_rows(connection: sqlite3.Connection, sessions: Iterable[int], condition: str) -> list[Row]:
     """Return the rows of these sessions that have a time and come from logs, or are merged of copies."""
@@ -47,11 +50,11 @@ def response_rows(connection: sqlite3.Connection, sessions: Iterable[int], condi
 
 def reduce_sums(connection: sqlite3.Connection, names: Names, sessions: Iterable[int]) -> None:
     """Reduce what the logs of these sessions only sum up by what is only on the wire, as it is now."""
+    sessions = list(sessions)
+    connection.execute(_DELETE_MADE.format(chosen=choose(connection, sessions)))
     rows = response_rows(connection, sessions, "r.summed AND r.chosen")
     if not rows:
         return
-    made_before = [(row[0], _number(row)) for row in rows]
-    connection.executemany("DELETE FROM responses WHERE file_id = ? AND n = ?", made_before)
     used: dict[int, list[tuple[int, int, list[int]]]] = {}
     only_on_wire = _ONLY_ON_WIRE.format(chosen=choose(connection, sessions))
     for session, start, last, *tokens in connection.execute(only_on_wire):

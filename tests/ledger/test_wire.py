@@ -272,6 +272,17 @@ def test_what_a_log_sums_up_is_not_counted_beside_the_wire():
     assert len(totals(wire, log)) == 4
 
 
+def test_the_rest_of_a_sum_goes_with_the_sum():
+    """Once another log has the sum as a greater response, what was left of it beside the wire counts no longer."""
+    compaction = at(20, response_id="c", input=400, output=60)
+    wire = on_wire("w", at(9, response_id="a"), compaction)
+    whole = at(22, input=530, output=64, summed=True, key="k")
+    log = in_log("s", at(9, response_id="a"), whole, path="1.jsonl")
+    assert (1, 130, 4) in [row[1:4] for row in totals(wire, log)]
+    other = in_log("s", at(22, input=530, output=900, key="k"), path="2.jsonl")
+    assert (1, 130, 4) not in [row[1:4] for row in totals(wire, log, other)]
+
+
 def test_a_session_of_which_the_log_has_only_a_sum_belongs_there():
     """An agent that is run to compact a session makes no request that has a row."""
     wire = on_wire("w", at(2, response_id="b", input=30), at(20, response_id="c", input=400))
