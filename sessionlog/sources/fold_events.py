@@ -102,39 +102,38 @@ class _Records:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, Record | None] = {}  # None: a response has taken it
+        self._waiting: dict[str, Record] = {}
+        self._taken: dict[str, None] = {}
         self._originals: dict[str, None] = {}
 
     def add(self, record: Record) -> None:
         """Add a record; of several with one key the greatest is kept, of equal ones the first."""
         key = record.key
-        if key in self._known:
-            known = self._known[key]
-            if known is None or _weight(known) >= _weight(record):
-                return
-        self._known[key] = record
+        if key in self._taken:
+            return
+        if (known := self._waiting.get(key)) is not None and _weight(known) >= _weight(record):
+            return
+        self._waiting[key] = record
         if record.family and record.copy_rank == _ORIGINAL:
             self._originals[record.family] = None
-            if len(self._originals) > _MOST_KNOWN:
-                for family in list(self._originals)[: _MOST_KNOWN // 2]:
-                    del self._originals[family]
-        if len(self._known) > _MOST_KNOWN:
-            for key in list(self._known)[: _MOST_KNOWN // 2]:
-                if (known := self._known[key]) is None or not _is_sum(known):
-                    del self._known[key]
+            _forget_old(self._originals)
+        if len(self._waiting) > _MOST_KNOWN:
+            for key in list(self._waiting)[: _MOST_KNOWN // 2]:
+                if not _is_sum(self._waiting[key]):
+                    del self._waiting[key]
 
     def take(self, key: str) -> Record | None:
         """Take and return a record; None if there is none, or if it is a copy of a response that counts itself."""
-        record = self._known.get(key)
+        record = self._waiting.pop(key, None)
         if record is None:
             return None
-        self._known[key] = None
+        self._taken[key] = None
+        _forget_old(self._taken)
         return None if self._is_copy(record) else record
 
     def sums(self) -> list[Record]:
         """Return the records of sums that no response has taken."""
-        known = (record for record in self._known.values() if record is not None)
-        return [record for record in known if _is_sum(record) and not self._is_copy(record)]
+        return [record for record in self._waiting.values() if _is_sum(record) and not self._is_copy(record)]
 
     def _is_copy(self, record: Record) -> bool:
         """Whether another record of its family is the original."""
@@ -143,6 +142,13 @@ class _Records:
 
 def _is_sum(record: Record) -> bool:
     return record.granularity == "session" or not record.requests
+
+
+def _forget_old(names: dict[str, None]) -> None:
+    """Keep the latest names."""
+    if len(names) > _MOST_KNOWN:
+        for name in list(names)[: _MOST_KNOWN // 2]:
+            del names[name]
 
 
 class EventFold:

@@ -804,7 +804,7 @@ class _Driver(Struct, Generic[R], frozen=True):
                     continue
                 for step in steps(row, state):  # type: ignore[arg-type]
                     if type(step) is Response and not step.key:
-                        step.key = log.place()[0]
+                        step = replace(step, key=log.place()[0])  # a source may return one object for several rows
                     yield step
             yield from self._finish(state)
         finally:

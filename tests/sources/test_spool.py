@@ -1,5 +1,6 @@
 """A large log is scanned in the memory of a small one, and gives the same."""
 
+import json
 import pickle
 from itertools import groupby
 
@@ -11,7 +12,7 @@ from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger import row_spool, rows
 from sessionlog.ledger.row_spool import RowSpool
-from sessionlog.sources import fold_usage, kit, spool
+from sessionlog.sources import fold_events, fold_usage, kit, spool
 from sessionlog.sources.fold_usage import SessionState
 from sessionlog.sources.record import Record
 from sessionlog.sources.registry import load_source
@@ -136,6 +137,24 @@ def test_a_long_log_is_replayed_as_a_short_one(tmp_path, monkeypatch, source, ma
     monkeypatch.setattr(kit, "LONG", 0)
     monkeypatch.setattr(kit, "LOOK_AHEAD", 5000)
     assert list(load_source(source).read(str(log), None)) == before
+
+
+def test_answers_of_sub_agents_outlast_those_of_a_long_log(tmp_path, monkeypatch):
+    """Their records are known before the log is read, and wait for their turn however many of its own it takes."""
+    traps.claude_conversation(tmp_path, 600)
+    [log] = tmp_path.rglob("*.jsonl")
+    row = json.loads(log.read_text().splitlines()[-1])
+    row |= {"isSidechain": True, "agentId": "a1"}
+    row["message"] |= {"id": "msg_of_the_sub_agent"}
+    beside = log.with_suffix("") / "subagents/agent-a1.jsonl"
+    beside.parent.mkdir(parents=True)
+    beside.write_text(json.dumps(row) + "\n")
+    before = list(load_source("claude-code").read(str(log), None))
+    assert "sub-agent" in {event.data.get("agent") for event in before if event.type == "llm.response"}
+    monkeypatch.setattr(kit, "LONG", 0)
+    monkeypatch.setattr(kit, "LOOK_AHEAD", 5000)
+    monkeypatch.setattr(fold_events, "_MOST_KNOWN", 100)
+    assert list(load_source("claude-code").read(str(log), None)) == before
 
 
 def test_the_first_event_of_a_long_log_does_not_wait_for_its_end(tmp_path, monkeypatch):
