@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 
+from sessionlog import files
 from sessionlog.analytics.question import Question, answer
 from sessionlog.context.cache_misses import Copied
 from sessionlog.events.tokens import TokenUsage
@@ -44,7 +45,8 @@ def copied_beside(log: Log, session: str | None = None) -> frozenset[Copied]:
 
     The folder is read only if the log has responses that may be copies.
     """
-    if not answer(Question(paths=log.path), lambda book: book.query(_MAY_BE_COPIED, {"rank": int(CopyRank.COPIED)})):
+    path = files.absolute_path(log.path)
+    if not answer(Question(paths=path), lambda book: book.query(_MAY_BE_COPIED, {"rank": int(CopyRank.COPIED)})):
         return frozenset()
-    key = (log.source.id, name_of_session(log, session), log.path)
-    return answer(Question(paths=os.path.dirname(log.path)), copied_responses).get(key, frozenset())
+    key = (log.source.id, name_of_session(log, session), path)
+    return answer(Question(paths=os.path.dirname(path)), copied_responses).get(key, frozenset())

@@ -214,3 +214,11 @@ def test_cache_misses_of_a_resumed_session_are_its_own(resumed, capsys, session,
     found = json.loads(capsys.readouterr().out)
     assert [miss["request"] for miss in found["misses"]] == requests
     assert found["missed_tokens"] == 5000
+
+
+@pytest.mark.parametrize("spelled", ["second.jsonl", "./second.jsonl", ".//second.jsonl", "../{folder}//second.jsonl"])
+def test_cache_misses_do_not_depend_on_how_a_path_is_spelled(resumed, capsys, monkeypatch, spelled):
+    """The logs beside it are found from every spelling."""
+    monkeypatch.chdir(resumed)
+    assert main(["context", spelled.format(folder=resumed.name), "--cache", "--json"]) == 0
+    assert [miss["request"] for miss in json.loads(capsys.readouterr().out)["misses"]] == [3]

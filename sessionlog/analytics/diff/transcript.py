@@ -229,8 +229,9 @@ def _new_of(one: Added, *, role: str = "") -> Iterator[DiffMessage]:
         [digest] = one.digests
         yield DiffMessage(one.role, valid_text(one.text), digest)
         return
+    new = set(map(id, one.new))
     for message, digest in zip(one.entry.messages, one.digests, strict=True):
-        if any(message is new for new in one.new):
+        if id(message) in new:
             yield diff_message(message, digest, role=role)
 
 

@@ -222,6 +222,7 @@ class Margin:
         if day != self._day:
             is_first, self._day, self._minute = not self._day, day, ""
             if not is_first:
+                self._begin_ns = self._end_ns = 0  # a time that goes back to the former minute has another day
                 return day
         self._begin_ns = time_ns - time_ns % SECOND - time.second * SECOND
         self._end_ns = self._begin_ns + 60 * SECOND
