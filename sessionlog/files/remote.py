@@ -88,9 +88,9 @@ def opened(paths: Iterable[str]) -> Iterator[list[str]]:
         yield names
     finally:
         for place in begun:
-            place.close()
             with suppress(ValueError):  # interrupted before it was there
                 _open.remove(place)
+            place.close()
 
 
 def in_threads(call: Callable[[_T], _R], items: Iterable[_T], threads: int = THREADS) -> Iterator[_R]:

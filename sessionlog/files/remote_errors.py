@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from threading import Event
+from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TypeVar
 
@@ -31,7 +31,7 @@ class Retries:
     """Tries requests again, until it is stopped."""
 
     def __init__(self) -> None:
-        self._stopped = Event()
+        self._stops: SimpleQueue[None] = SimpleQueue()  # a Ctrl-C may leave the lock of an Event held
 
     def run(self, call: Callable[[], _T]) -> _T:
         """Return what `call` returns, at the first or a later try; raise its last error."""
@@ -40,14 +40,23 @@ class Retries:
             try:
                 return call()
             except Exception as error:
-                if not left or is_lasting(error) or monotonic() > end or self._stopped.wait(wait):
+                if not left or is_lasting(error) or monotonic() > end or self._is_stopped(wait):
                     raise
                 wait *= 2
         raise AssertionError  # the last try returns or raises
 
     def stop(self) -> None:
         """End all waits: the next error of a request is its last."""
-        self._stopped.set()
+        self._stops.put(None)
+
+    def _is_stopped(self, wait: float) -> bool:
+        """Wait some seconds, or until it is stopped; return whether it is."""
+        try:
+            self._stops.get(timeout=wait)
+        except Empty:
+            return False
+        self.stop()  # for the others who wait
+        return True
 
 
 def is_lasting(error: Exception) -> bool:
