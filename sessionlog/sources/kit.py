@@ -804,8 +804,9 @@ class _Driver(Struct, Generic[R], frozen=True):
                     continue
                 for step in steps(row, state):  # type: ignore[arg-type]
                     if type(step) is Response and not step.key:
-                        step = replace(step, key=log.place()[0])  # a source may return one object for several rows
-                    yield step
+                        yield replace(step, key=log.place()[0])  # a source may return one object for several rows
+                    else:
+                        yield step
             yield from self._finish(state)
         finally:
             log.close()

@@ -42,7 +42,7 @@ if not child:
     os.execv(sys.executable, [sys.executable, "-m", "sessionlog", *arguments])
 _, status, usage = os.wait4(child, 0)
 with open(figures, "w") as file:
-    file.write(f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss}")
+    file.write(f"{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss} {usage.ru_utime + usage.ru_stime}")
 """
 
 
@@ -305,6 +305,7 @@ class Taken:
         code: Its exit code; negative for a signal, None for the time limit.
         megabytes: The greatest resident set of any of its processes.
         seconds: Until its end.
+        cpu: Seconds of processor time of all its processes.
         first: Until its first byte of output; None without one.
         errors: What it wrote to stderr.
         output: What it wrote to stdout, or the first of it.
@@ -313,6 +314,7 @@ class Taken:
     code: int | None
     megabytes: float
     seconds: float
+    cpu: float
     first: float | None
     errors: str
     output: str
@@ -372,8 +374,9 @@ def run(
         process.stdout.close()
         errors.seek(0)
         text = errors.read(1 << 16).decode("utf-8", "replace")
-    code, kilobytes = map(int, figures.read_text().split()) if figures.exists() else (None, 0)
-    return Taken(code, kilobytes / 1024, took, first, text, output.decode("utf-8", "replace"))
+    code, kilobytes, cpu = figures.read_text().split() if figures.exists() else (None, 0, 0)
+    code = None if code is None else int(code)
+    return Taken(code, int(kilobytes) / 1024, took, float(cpu), first, text, output.decode("utf-8", "replace"))
 
 
 def main() -> None:
@@ -409,7 +412,7 @@ def main() -> None:
                     mark = "OVER" if is_over else ""
                     code = "killed" if taken.code is None else f"exit {taken.code}"
                     print(
-                        f"  {name:20} {taken.megabytes:7.0f} MB {taken.seconds:7.2f} s  {code:8} {mark:5} {first}",
+                        f"  {name:20} {taken.megabytes:7.0f} MB {taken.seconds:7.2f} s {taken.cpu:7.2f} s CPU  {code:8} {mark:5} {first}",
                         flush=True,
                     )
     print(f"\n{over} over {BOUND_MB} MB or {BOUND_SECONDS:.0f} s")
