@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from select import select
 from typing import Any
 
 BOUND_MB = 200
@@ -365,6 +366,8 @@ def run(
             if time.monotonic() - started > limit and not is_over:
                 is_over = True
                 os.killpg(process.pid, signal.SIGKILL)
+            elif piece is None:
+                select([process.stdout], [], [], 0.005)  # a sleep would make what writes much wait
             elif not piece:
                 time.sleep(0.005)
         took = time.monotonic() - started
