@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from sessionlog import files
 from sessionlog.archive.collect import last_written_ns, list_files
 from sessionlog.archive.entry import Entry
 from sessionlog.archive.manifest import add_entries, read_manifest
+from sessionlog.archive.sweep import remove_replaced, sweep
 from sessionlog.archive.writing import ToKeep, Written, detail_of, first_entry, write_packs
 from sessionlog.errors import Problem, problems_dict
 from sessionlog.events.times import format_time
@@ -43,7 +43,7 @@ class Archived:
         kept: The entries that are new.
         unchanged: Logs that were in the archive already.
         open: Logs that are still written to.
-        replaced: Entries that were deleted because a new one begins with them.
+        replaced: Entries that are no longer kept because a new one begins with them.
         problems: Why a log was not kept.
         dry_run: Nothing was written.
     """
@@ -114,7 +114,7 @@ def archive_logs(
     done = Archived(folder=folder, dry_run=dry_run)
     keeper = _Keeper(done, read_manifest(folder) if os.path.isdir(folder) else {}, now_ns)
     if not dry_run:
-        _sweep(folder, now_ns - DAY_NS)
+        sweep(folder, now_ns - DAY_NS)
     installed = all_sources()
     chosen = installed if sources is None else sources
     own = None if all(source in installed for source in chosen) else {source.id: source for source in chosen}
@@ -136,21 +136,9 @@ def archive_logs(
                     progress(count - len(listed) - left, count)
     finally:
         keeper.close()
+    if keeper.has_replaced_shared and keeper.has_added_all:
+        remove_replaced(folder)
     return done
-
-
-def _sweep(folder: str, before_ns: int) -> None:
-    """Remove the temporary files of runs that were killed."""
-    for place, folders, names in os.walk(folder):
-        for name in [name for name in (*folders, *names) if name.startswith(".")]:
-            status = files.stat_path(os.path.join(place, name))
-            if status is None or status.st_mtime_ns >= before_ns:
-                continue
-            if name in folders:
-                files.remove_directory(os.path.join(place, name))
-            else:
-                with suppress(OSError):
-                    os.unlink(os.path.join(place, name))
 
 
 class _Keeper:
@@ -158,10 +146,13 @@ class _Keeper:
 
     Attributes:
         closed: The logs to be kept next.
+        has_replaced_shared: A pack in a shared file is not needed any more.
+        has_added_all: Whatever was written has its line in the manifest.
     """
 
     def __init__(self, done: Archived, known: Mapping[tuple[str, str], Entry], now_ns: int) -> None:
         self.closed: list[ToKeep] = []
+        self.has_replaced_shared, self.has_added_all = False, True
         self._done, self._known = done, known
         self._moment = format_time(now_ns)
         self._waiting: list[Written] = []
@@ -224,6 +215,7 @@ class _Keeper:
             files.replace_files([pair for pair in paths.items() if pair[0] != pair[1]])
             add_entries(folder, entries)
         except Exception as error:  # noqa: BLE001 - entries that wait must not be lost without a word
+            self.has_added_all = False
             for one in waiting:
                 self._fail(one.path, files.reason_of(error))
             return
@@ -231,6 +223,9 @@ class _Keeper:
         for one in waiting:
             if one.replaced is not None:
                 self._done.replaced += 1
+                if one.replaced.shared:
+                    self.has_replaced_shared = True
+                    continue
                 try:
                     os.unlink(os.path.join(folder, one.replaced.name))
                 except FileNotFoundError:

@@ -81,14 +81,20 @@ def read_manifest(folder: str) -> Mapping[tuple[str, str], Entry]:
     path = os.path.join(folder, _NAME)
     if files.stat_path(path) is not None:
         return Manifest(path)
-    latest: dict[tuple[str, str], Entry] = {}
-    for entry in _read_packs(folder):
-        before = latest.get((entry.source, entry.path))
-        if before is None or before.archived <= entry.archived:
-            latest[entry.source, entry.path] = entry
+    entries = sorted(_read_packs(folder), key=lambda entry: entry.archived)  # older versions have lines, too
     files.make_directories(folder)
-    add_entries(folder, latest.values())
-    return latest
+    add_entries(folder, entries)
+    return {(entry.source, entry.path): entry for entry in entries}
+
+
+def read_lines(folder: str) -> Iterator[bytes]:
+    """Yield each line of the manifest, those of older versions of a log and damaged ones, too.
+
+    Raises:
+        LogNotReadable: There is no manifest, or it cannot be read.
+    """
+    with files.open_log(os.path.join(folder, _NAME), buffer=_BUFFER) as file:
+        yield from file
 
 
 def add_entries(folder: str, entries: Iterable[Entry]) -> None:

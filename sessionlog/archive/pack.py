@@ -33,7 +33,8 @@ _USTAR_NUMBER = 8**11 - 1
 _USTAR_REST = (b"0" + b"\0" * 100 + b"ustar\x0000").ljust(_BLOCK - 156, b"\0")
 _SMALL = 1 << 20
 _FRAME = b"\x28\xb5\x2f\xfd"  # begins a frame of zstd
-_SHARED = "small-"  # begins the name of a file that many entries share
+SHARED = "small-"
+"""Begins the name of a file that many entries share."""
 _MOST_SHARED = 16 << 20  # bytes of such a file
 
 
@@ -107,7 +108,7 @@ def write_shared(folder: str, logs: Sequence[tuple[Entry, Sequence[Content]]]) -
         LogNotReadable: What was written is not what was read.
         OSError: As `write_pack`.
     """
-    name = f"{_SHARED}{os.urandom(16).hex()}"  # never that of a file to which the manifest refers already
+    name = f"{SHARED}{os.urandom(16).hex()}"  # never that of a file to which the manifest refers already
     packer = _packer(zstd_module("keeping logs"))
     entries, tars, packs, offset = list[Entry](), list[bytes](), list[bytes](), 0
     for log_entry, contents in logs:
@@ -264,7 +265,7 @@ def _hash_of_file(path: str) -> str:
 
 def read_own_lines(path: str) -> Iterator[tuple[bytes, int]]:
     """Yield (the line of its entry, size) of each pack in a file; the line is empty where there is none."""
-    if not os.path.basename(path).startswith(_SHARED):
+    if not os.path.basename(path).startswith(SHARED):
         status = files.stat_path(path)
         yield _own_line(path, partial(files.open_log, path)), 0 if status is None else status.st_size
         return

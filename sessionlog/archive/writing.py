@@ -49,7 +49,7 @@ class Written:
         number: That of `ToKeep`.
         path: The log.
         entry: Its entry; None if it could not be kept.
-        replaced: The entry whose pack may be deleted afterwards.
+        replaced: The entry whose pack is not needed afterwards.
         written: The path of the file that holds its pack now.
         detail: Why it was not kept.
     """
@@ -129,7 +129,7 @@ class _Writer:
             entry = replace(entry, packed=before.packed, shared=before.shared, offset=before.offset)
             self._add(log, entry, os.path.join(self._folder, entry.name))
             return
-        if is_longer and before is not None and before.version != entry.version and not before.shared:
+        if is_longer and before is not None and before.version != entry.version:
             entry = replace(entry, replaces=(before.version,))
         if all(isinstance(content.given, bytes) for content in contents) and entry.bytes <= SMALL_LOG:
             self._share(log, entry, contents)

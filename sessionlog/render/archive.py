@@ -36,7 +36,7 @@ def render_archived(done: Archived, *, width: int, home: str = "", closed: str =
         yield from fit_table(_TABLE, rows, width=width, total=total).lines
     yield Line()
     if done.replaced:
-        yield Line(f"{counted(done.replaced, 'older version')} deleted: a newer one begins with it", "note")
+        yield Line(f"{counted(done.replaced, 'older version')} replaced: a newer one begins with it", "note")
     if done.unchanged:
         yield Line(f"{counted(done.unchanged, 'log')} unchanged since it was archived", "note")
     if done.open:

@@ -7,6 +7,7 @@ Sidecars of logs are searched, too. The originals are only read.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
 from collections import Counter
@@ -33,6 +34,8 @@ _PIECE = 4 << 20
 _OVERLAP = 1 << 16
 _DATABASE = b"SQLite format 3\0"
 _PACKED = (".gz", ".zst")
+_TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}", re.DOTALL)
+"""The name that `files.write_temporary` gives to what becomes a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +98,39 @@ def scrub_logs(
         _make_empty(copies)
     common = os.path.commonpath([os.path.dirname(files.absolute_path(path)) for path, _, _ in found]) if found else ""
     scrub = partial(_scrub, copies=copies, common=common)
-    yield from spread_files([(item, item[0]) for item in found], scrub, spread, progress)
+    try:
+        yield from spread_files([(item, item[0]) for item in found], scrub, spread, progress)
+    finally:
+        if copies is not None:
+            _remove_temporary(copies, {_copy_of(path, copies, common) for path, _, problem in found if not problem})
+
+
+def _copy_of(path: str, copies: str, common: str) -> str:
+    return os.path.join(copies, os.path.relpath(files.absolute_path(path), common))
+
+
+def _remove_temporary(folder: str, copies: set[str]) -> None:
+    """Remove what workers that were ended, by Ctrl-C or the system, have left of copies."""
+    wanted = copies | {_unpacked(copy) for copy in copies}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            found = _TEMPORARY.fullmatch(name)
+            path = os.path.join(place, name)
+            if found is not None and path not in wanted and os.path.join(place, found[1]) in wanted:
+                files.remove_file(path)
+
+
+def _unpacked(copy: str) -> str:
+    for suffix in _PACKED:
+        copy = copy.removesuffix(suffix)
+    return copy
 
 
 def _scrub(item: tuple[str, str, str], *, copies: str | None, common: str) -> FileScrub:
     path, source, problem = item
     if problem:
         return FileScrub(path=path, source=source, problem=problem)
-    copy = os.path.join(copies, os.path.relpath(files.absolute_path(path), common)) if copies is not None else ""
+    copy = "" if copies is None else _copy_of(path, copies, common)
     return scrub_file(path, source=source, copy=copy)
 
 
@@ -117,8 +145,7 @@ def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
                 files.make_directories(os.path.dirname(os.path.abspath(copy)))
             is_database = unpacked is None and cast("BufferedReader", file).peek().startswith(_DATABASE)
             if not is_database:
-                for suffix in _PACKED:
-                    copy = copy.removesuffix(suffix)
+                copy = _unpacked(copy)
                 _scrub_lines(file, search, copy)
                 problem = "" if unpacked is None else unpacked.failure or ""
         if is_database:

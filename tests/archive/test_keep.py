@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import stat
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -421,12 +422,12 @@ def test_small_logs_share_a_file(env, small_logs):
 
 
 def test_a_longer_log_leaves_what_others_share_alone(env, small_logs):
-    """Its beginning stays with them; the touched log refers to what is there."""
+    """Its beginning stays with them until they have grown; the touched log refers to what is there."""
     first = {entry.path: entry for entry in archived(env).kept}
     grow(small_logs[0], ended())
     os.utime(small_logs[1], (LONG_AGO + 5, LONG_AGO + 5))
     done = archived(env)
-    assert (done.replaced, len(done.kept), len(packs_in(env))) == (0, 2, 2)
+    assert (done.replaced, len(done.kept), len(packs_in(env))) == (1, 2, 2)
     found = read_manifest(archive_folder(env))
     for path in small_logs:
         entry = found["native", path]
@@ -582,3 +583,122 @@ def test_what_waits_is_named_whatever_stops_it(env, log, monkeypatch):
         assert done.kept == []
         assert len({problem.path for problem in done.problems}) == 2
     assert len(archived(env).kept) == 2
+
+
+def make_old(env):
+    """Set the mtime of all packs to long ago."""
+    for name in packs_in(env):
+        os.utime(os.path.join(archive_folder(env), "native", name), (LONG_AGO, LONG_AGO))
+
+
+def fail_to_add(env, monkeypatch):
+    """Keep logs on a disk that is full when the manifest is written."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keep, "add_entries", full)
+        assert archived(env).kept == []
+
+
+def test_a_shared_file_that_no_line_names_is_removed_after_a_day(env, small_logs, monkeypatch):
+    """A run that failed or was killed before the manifest's line would leave it for ever."""
+    archived(env)
+    for path in small_logs:
+        grow(path, ended())
+    fail_to_add(env, monkeypatch)
+    assert len(archived(env).kept) == 4
+    assert len(packs_in(env)) == 2  # the one that no line names is young
+    make_old(env)
+    archived(env)
+    assert set(packs_in(env)) == {os.path.basename(one.name) for one in read_manifest(archive_folder(env)).values()}
+
+
+def test_no_shared_file_is_removed_without_a_manifest(env, small_logs, monkeypatch):
+    """The lines are in the files, and are found there."""
+    fail_to_add(env, monkeypatch)
+    make_old(env)
+    os.rename(os.path.dirname(small_logs[0]), os.path.dirname(small_logs[0]) + ".aside")
+    archived(env)
+    archived(env)
+    assert len(packs_in(env)) == 1
+    assert len(read_manifest(archive_folder(env))) == 4
+
+
+def test_a_damaged_line_of_the_manifest_costs_no_shared_file(env, small_logs):
+    """Its name is still read in it."""
+    archived(env)
+    make_old(env)
+    path = os.path.join(archive_folder(env), "manifest.jsonl")
+    with open(path, "rb") as file:
+        lines = file.read()
+    with open(path, "wb") as file:
+        file.write(lines.replace(b'{"source"', b'{"s\0urce"'))
+    os.rename(os.path.dirname(small_logs[0]), os.path.dirname(small_logs[0]) + ".aside")
+    assert (archived(env).kept, len(packs_in(env))) == ([], 1)
+    os.unlink(path)
+    assert len(read_manifest(archive_folder(env))) == 4
+
+
+def test_a_rewritten_small_log_is_kept_beside_the_older_version(env, small_logs):
+    """Also after the manifest was lost: no version after it begins with it."""
+    first = archived(env).kept
+    for path in small_logs:
+        with open(path, "r+b") as file:
+            file.seek(20)
+            file.write(b"X")
+    assert archived(env).replaced == 0
+    os.unlink(os.path.join(archive_folder(env), "manifest.jsonl"))
+    make_old(env)
+    grow(small_logs[0], ended())
+    archived(env)
+    for path in small_logs:
+        grow(path, ended(), when=LONG_AGO + 70)
+    archived(env)
+    assert all(is_whole(os.path.join(archive_folder(env), entry.name), entry) for entry in first)
+
+
+def test_small_logs_that_grow_take_the_place_of_their_beginnings(env, small_logs):
+    """The file that they shared is deleted once all that is in it was replaced, and is not missed by a new manifest."""
+    archived(env)
+    for number in range(4):
+        for path in small_logs[number % 2 :]:
+            grow(path, ended(), when=LONG_AGO + 60 + number)
+        done = archived(env, now_ns=NOW_NS + number * DAY_NS)
+        assert (done.replaced, done.problems) == (4 - number % 2, [])
+        found = read_manifest(archive_folder(env))
+        assert all(is_whole(os.path.join(archive_folder(env), entry.name), entry) for entry in found.values())
+        assert set(packs_in(env)) == {os.path.basename(entry.name) for entry in found.values()}
+    versions = {key: (entry.version, entry.bytes) for key, entry in found.items()}
+    os.unlink(os.path.join(archive_folder(env), "manifest.jsonl"))
+    again = read_manifest(archive_folder(env))
+    assert {key: (entry.version, entry.bytes) for key, entry in again.items()} == versions
+
+
+def test_a_small_log_that_is_as_it_was_before_has_its_file(env, small_logs):
+    """A version that was replaced, and is the last one again, is kept."""
+    contents = [Path(path).read_bytes() for path in small_logs]
+    first = archived(env).kept
+    for path in small_logs:
+        grow(path, ended())
+    archived(env)
+    for path, content in zip(small_logs, contents, strict=True):
+        with open(path, "wb") as file:
+            file.write(content)
+        os.utime(path, (LONG_AGO + 90, LONG_AGO + 90))
+    archived(env)
+    grow(small_logs[0], ended(), ended(), when=LONG_AGO + 99)
+    archived(env)
+    found = read_manifest(archive_folder(env))
+    assert [found["native", path].version for path in small_logs[1:]] == [entry.version for entry in first[1:]]
+    assert all(is_whole(os.path.join(archive_folder(env), entry.name), entry) for entry in found.values())
+
+
+def test_nothing_is_replaced_by_what_was_not_recorded(env, small_logs, monkeypatch):
+    """The beginning is all that there is."""
+    first = archived(env).kept
+    for path in small_logs:
+        grow(path, ended())
+    fail_to_add(env, monkeypatch)
+    assert all(is_whole(os.path.join(archive_folder(env), entry.name), entry) for entry in first)

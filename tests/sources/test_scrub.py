@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from sessionlog import files
 from sessionlog.errors import InvalidSettings
 from sessionlog.sources import scrub
 from sessionlog.sources.scrub import scrub_file, scrub_logs
@@ -139,3 +140,25 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(log):
     assert found["s.jsonl"].counts == {"github-token": 2}
     assert "end early" in found["bad.jsonl.gz"].problem
     assert found["bad.db"].problem
+
+
+def test_an_interrupt_leaves_no_temporary_file_of_a_copy(log, tmp_path):
+    """Ctrl-C ends workers at once: what they were writing has secrets cut off anywhere. Other hidden files stay."""
+    (log.parent / ".s.jsonl.12345678").write_bytes(log.read_bytes())
+    (log.parent / "packed.jsonl.gz").write_bytes(gzip.compress(log.read_bytes()))
+    (log.parent / "[a-z].jsonl").write_bytes(log.read_bytes())
+    clean = tmp_path / "clean"
+
+    def interrupted(items, sizes, function):
+        yield len(items), function(items)
+        for name in ("s.jsonl", "packed.jsonl", "[a-z].jsonl"):
+            files.write_temporary(str(clean / name), [b"half"])
+        (clean / ".other.jsonl.12345678").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(scrub_logs([str(log.parent / name) for name in os.listdir(log.parent)], {}, copies=str(clean),
+                        spread=interrupted))  # fmt: skip
+    assert sorted(os.listdir(clean)) == [
+        ".other.jsonl.12345678", ".s.jsonl.12345678", "[a-z].jsonl", "packed.jsonl", "s.jsonl"
+    ]  # fmt: skip
