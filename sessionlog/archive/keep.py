@@ -209,10 +209,11 @@ class _Keeper:
         """Make the packs that were written a part of the archive, then delete those that they replace."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         folder = self._done.folder
-        entries = [one.entry for one in waiting if one.entry is not None]
-        paths = {one.written: os.path.join(folder, entry.name) for one, entry in zip(waiting, entries, strict=True)}
+        paths = {one.written: os.path.join(folder, one.entry.name) for one in waiting if one.entry is not None}
         try:
             files.replace_files([pair for pair in paths.items() if pair[0] != pair[1]])
+            waiting = [one for one in waiting if self._has_pack(one, paths[one.written])]
+            entries = [one.entry for one in waiting if one.entry is not None]
             add_entries(folder, entries)
         except Exception as error:  # noqa: BLE001 - entries that wait must not be lost without a word
             self.has_added_all = False
@@ -232,6 +233,13 @@ class _Keeper:
                     pass
                 except OSError as error:
                     self._fail(one.path, files.reason_of(error))
+
+    def _has_pack(self, one: Written, path: str) -> bool:
+        """Whether a pack is there: one that was there before may have been replaced by another run."""
+        if files.stat_path(path) is not None:
+            return True
+        self._fail(one.path, "another `sessionlog archive` has replaced its pack meanwhile; run it again")
+        return False
 
     def close(self) -> None:
         """Add what was written."""

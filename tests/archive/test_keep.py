@@ -176,6 +176,27 @@ def test_a_touched_log_is_the_same_content(env, log):
     assert (len(packs_in(env)), archived(env).unchanged) == (1, 1)
 
 
+def test_a_pack_that_another_run_replaces_meanwhile_gets_no_line(env, log, monkeypatch):
+    """The latest entry of a log has its pack, also where two runs are at work."""
+    archived(env)
+    os.utime(log, (LONG_AGO + 5, LONG_AGO + 5))
+    replace_files, others = files.replace_files, []
+
+    def between(pairs):
+        if not others:
+            others.append(None)  # what follows is done by the other run
+            grow(log, ended())
+            others.append(archived(env))
+        replace_files(pairs)
+
+    monkeypatch.setattr(keep.files, "replace_files", between)
+    done = archived(env)
+    assert [problem.kind for problem in done.problems] == ["not_archived"]
+    [entry] = read_manifest(archive_folder(env)).values()
+    assert entry == others[1].kept[0]
+    assert is_whole(os.path.join(archive_folder(env), entry.name), entry)
+
+
 def openclaw(tmp_path):
     """A log of OpenClaw with its index; (environment, log, index)."""
     home = build_home("openclaw/jsonl", tmp_path)
