@@ -100,8 +100,6 @@ def read_side(
     Raises:
         LogNotReadable: The log cannot be read.
     """
-    own = log.source.id in OWN
-    transcript = fold_transcript(read_session(log, session), own=own, kept=kept)
     name = name_of_session(log, session)
     summary = None
     if ledger is not None and os.path.exists(ledger):
@@ -114,6 +112,7 @@ def read_side(
         alone = list_sessions(paths, prices=prices, now=now, progress=progress).rows
         summary = next((one for one in alone if one.session == name), next(iter(alone), None))
     summary = summary and replace(summary, path=log.path)
+    transcript = fold_transcript(read_session(log, session), own=log.source.id in OWN, kept=kept)
     return Side(source=log.source.id, session=name, path=log.path, transcript=transcript, summary=summary)
 
 
