@@ -36,8 +36,9 @@ GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
 """  # noqa: S608 - names of the schema
 """Records by session: their totals have just been recomputed in both ledgers."""
 _OF_LOGS = f"""
-SELECT CAST(f.path AS BLOB), r.* FROM files f JOIN (
-    SELECT file_id, COUNT(*), {_INPUTS} FROM responses r WHERE r.counts GROUP BY file_id
+SELECT CAST(f.path AS BLOB), r.records, r.cache_write_1h_tokens, r.recorded_cost_nano, r.priced, r.saved_nano
+FROM files f JOIN (
+    SELECT file_id, COUNT(*) AS records, {_INPUTS} FROM responses r WHERE r.counts GROUP BY file_id
 ) r ON r.file_id = f.id ORDER BY 1
 """  # noqa: S608 - names of the schema
 """Records by log, for what is not in totals: in the order of the table, so that no rows have to be sorted."""
@@ -70,8 +71,8 @@ SELECT f.path, f.device, f.inode, f.size, f.mtime_ns, f.ctime_ns, f.settled, s.s
 FROM log_sessions t JOIN files f ON f.id = t.file_id JOIN sessions s ON s.id = t.session_id WHERE NOT f.missing
 """
 _SESSIONS_OF = """
-SELECT DISTINCT s.source, s.session, s.place FROM files f JOIN log_sessions t ON t.file_id = f.id
-JOIN sessions s ON s.id = t.session_id WHERE CAST(f.path AS BLOB) = ?
+SELECT s.source, s.session, s.place, CAST(f.path AS BLOB) FROM files f JOIN log_sessions t ON t.file_id = f.id
+JOIN sessions s ON s.id = t.session_id
 """
 _NAME = 3
 
@@ -119,10 +120,10 @@ def compare_books(kept: Book, scanned: Book) -> Comparison:
             if one != other:
                 different.add((one or other or ())[:_NAME])
             count += sql is _FACTS
-    for one, other in _side_by_side(_rows(kept, _OF_LOGS), _rows(scanned, _OF_LOGS), 1):
-        if one != other:
-            path = (one or other or ())[:1]
-            different.update(name for book in (kept, scanned) for name in book.connection.execute(_SESSIONS_OF, path))
+    of_logs = _side_by_side(_rows(kept, _OF_LOGS), _rows(scanned, _OF_LOGS), 1)
+    paths = {(one or other or ())[0] for one, other in of_logs if one != other}
+    for book in (kept, scanned) if paths else ():
+        different.update(row[:_NAME] for row in book.connection.execute(_SESSIONS_OF) if row[_NAME] in paths)
     found: list[Difference] = []
     writing = set()
     if different:

@@ -14,10 +14,10 @@ import pytest
 
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger import verify
+from sessionlog.ledger import compare, verify
 from sessionlog.ledger.verify import NAMED, verify_ledger
 from tests.ledger.aged_home import AgedHome
-from tests.ledger.entries import PRICES
+from tests.ledger.entries import PRICES, book_of, record, session
 from tests.ledger.little_logs import NOW
 
 
@@ -272,3 +272,13 @@ def test_p23_every_bit_flip_is_found(home, seed):
     ended = flip(home, 500, seed=seed)
     print(ended)
     assert ended["silent"] <= 10
+
+
+def test_ledgers_that_are_equal_are_compared_once(monkeypatch):
+    """Also where logs were read in another order: a second look for each of many logs takes a time of its own."""
+    logs = [session(name, record(cost_nano=5), path=f"{name}.jsonl") for name in ("a", "b", "c")]
+    kept, scanned = book_of(*logs), book_of(*reversed(logs))
+    for book in (kept, scanned):
+        book.reconcile()
+    monkeypatch.setattr(compare, "_values_of", lambda *_: pytest.fail("nothing differs"))
+    assert compare.compare_books(kept, scanned).compared == 3
