@@ -26,6 +26,9 @@ CLOSED = "closed"
 """The status of a session.end that a logger wrote when it was closed before the session was ended. It has no totals,
 ends no run, and the session counts as unfinished: another writer may still continue it."""
 
+OBJECTS = (dict, Mapping)
+"""The types of JSON objects. `dict` comes first, because a check against the abstract class takes longer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sessionlog.events.envelope import Event
+from sessionlog.events.envelope import OBJECTS, Event
 from sessionlog.events.payloads import (
     PAYLOADS,
     Json,
@@ -25,7 +25,7 @@ from sessionlog.fast_dataclasses import annotations_of, fields_of
 def payload(event: Event) -> Payload | None:
     """Return the event's payload as its dataclass; None for an unknown type or data that is no object."""
     cls = PAYLOADS.get(event.type)
-    if cls is None or not isinstance(event.data, dict | Mapping):
+    if cls is None or not isinstance(event.data, OBJECTS):
         return None
     return read_payload(cls, event.data)
 
@@ -108,7 +108,7 @@ def _truth(value: Any) -> bool | None:
 
 
 def _mapping(value: Any) -> Mapping[str, Any] | None:
-    return value if isinstance(value, dict | Mapping) else None
+    return value if isinstance(value, OBJECTS) else None
 
 
 def _items(value: Any) -> tuple[Json, ...] | None:
@@ -120,7 +120,7 @@ def _words(value: Any) -> tuple[str, ...] | None:
 
 
 def _usage(value: Any) -> TokenUsage | None:
-    return read_usage(value)[0] if isinstance(value, dict | Mapping) else None
+    return read_usage(value)[0] if isinstance(value, OBJECTS) else None
 
 
 def _nested(cls: type[Payload]) -> Callable[[Any], Payload | None]:

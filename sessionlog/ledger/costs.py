@@ -83,7 +83,7 @@ class PricedLabels:
             saved = None
         if recorded or not priced:
             return recorded, None, saved
-        if requests and not failed and not (usage.output or usage.total):
+        if requests and not failed and not usage.total:
             estimate = None  # an answer without token counts did use tokens: its cost is unknown, not 0
         if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
             return 0, None, saved

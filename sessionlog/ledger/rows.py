@@ -202,7 +202,7 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
         usage, latency, time_ns, failed = r.usage, r.latency_ms, r.time_ns, r.failed
         cost, estimate, saved = cost_of(label, usage, time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced)
         rows.append((
-            label, family, key, r.copy_rank, (r.superseded_by and storable(r.superseded_by)) or None, 1, time_ns,
+            label, family, key, int(r.copy_rank), (r.superseded_by and storable(r.superseded_by)) or None, 1, time_ns,
             r.requests, +failed, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
             usage.reasoning, r.cost_nano, cost, estimate, saved, +r.priced, latency,
             None if latency is None or failed else bucket_of(latency), r.active_ms,

@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sessionlog.events.envelope import Event
+from sessionlog.events.envelope import OBJECTS, Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.near_names import misspelt
 from sessionlog.events.usage import read_usage
 
-_OBJECTS = (dict, Mapping)  # a dict is known at once, which spares a look at the abstract class
 _USAGE_KEYS: Mapping[str, str] = {"llm.response": "usage", "session.end": "tokens"}
 
 
 def number_problems(event: Event) -> tuple[str, ...]:
     """Name the token counts and costs of an llm.response or session.end that cannot be used."""
     key = _USAGE_KEYS.get(event.type)
-    if key is None or not isinstance(event.data, _OBJECTS):
+    if key is None or not isinstance(event.data, OBJECTS):
         return ()
     _, issues = read_usage(event.data.get(key))
     _, issue = read_usd(event.data.get("cost_usd"))
@@ -31,7 +30,7 @@ def number_problems(event: Event) -> tuple[str, ...]:
 
 def field_problems(event: Event) -> tuple[str, ...]:
     """Name the fields that are probably misspelt: nothing reads them."""
-    if not isinstance(event.data, _OBJECTS):
+    if not isinstance(event.data, OBJECTS):
         return ()
     found = misspelt(event.type, event.data)
     return tuple(f"{event.type} seq {event.seq}: {text}" for text in found) if found else ()

@@ -52,7 +52,6 @@ from msgspec import Raw, Struct
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
-from sessionlog.events.times import parse_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.find_places import expand_places
@@ -431,8 +430,7 @@ def _thread(row: Row, state: State) -> str:
 
 
 def _assistant(row: Row, state: State) -> list[Step]:
-    stamp, message = row.timestamp, row.message or _NO_MESSAGE
-    time = parse_time(stamp) if type(stamp) is str else read_time(stamp)
+    time, message = read_time(row.timestamp), row.message or _NO_MESSAGE
     is_side, is_failed = row.is_sidechain is True, row.is_api_error_message is True
     found = _enter(row, state, time, _thread(row, state) if is_side else "")
     is_copy = state.is_copy

@@ -382,11 +382,9 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         state.error = first_words(data.error)
     if cost_nano is not None and not fizeau_dialect.cost_is_recorded(cost_nano, mapping(attempt)):
         cost_nano = _DOUBTFUL
-    if state.is_ended or state.is_closed:
-        state.is_ended = state.is_closed = False
+    state.is_ended = state.is_closed = False
     state.responses += 1
-    if not state.has_price:
-        state.has_price = cost_nano is not None or not is_failed or bool(usage)
+    state.has_price |= cost_nano is not None or not is_failed or bool(usage)
     provider, model, response_model = name(data.provider), name(data.requested_model), name(data.model)
     if attempt is not None:
         provider = name(attempt, "provider_system") or provider

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 from typing import Any
 
-from sessionlog.events.envelope import Event
+from sessionlog.events.envelope import OBJECTS, Event
 from sessionlog.events.payloads import UNREPEATED
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry
@@ -105,7 +105,7 @@ class ConversationFold:
     def apply(self, event: Event) -> tuple[Splice, ...]:
         """Apply the next event; return the changes of the conversation."""
         data, handler = event.data, self._handlers.get(event.type)
-        data = data if isinstance(data, dict | Mapping) else {}
+        data = data if isinstance(data, OBJECTS) else {}
         return () if handler is None or "agent" in data else tuple(handler(data))
 
     def finish(self) -> tuple[Splice, ...]:

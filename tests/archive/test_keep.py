@@ -278,16 +278,9 @@ def test_a_full_disk_leaves_no_half_entry(env, log, tmp_path, monkeypatch):
     assert len(archived(env).kept) == 2
 
 
-def test_what_cannot_be_read_back_does_not_count(env, log, monkeypatch):
+@pytest.mark.usefixtures("spoiling_disk")
+def test_what_cannot_be_read_back_does_not_count(env, log):
     """A disk that changes what it is given is found out at once."""
-    whole = files.write_temporary
-
-    def spoiled(path, pieces, **options):
-        content = bytearray(b"".join(pieces))
-        content[len(content) // 2] ^= 1
-        return whole(path, [bytes(content)], **options)
-
-    monkeypatch.setattr(files, "write_temporary", spoiled)
     [problem] = archived(env).problems
     assert (problem.path, "what was written is not what was read" in problem.detail) == (log, True)
     assert packs_in(env) == []

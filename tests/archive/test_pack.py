@@ -176,16 +176,9 @@ def test_damage_in_a_shared_file_costs_one_log(tmp_path):
         assert lines >= {entry.path for entry in others}
 
 
-def test_what_small_logs_share_is_read_back(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("spoiling_disk")
+def test_what_small_logs_share_is_read_back(tmp_path):
     """As any pack is."""
-    whole = files.write_temporary
-
-    def spoiled(path, pieces, **options):
-        content = bytearray(b"".join(pieces))
-        content[len(content) // 2] ^= 1
-        return whole(path, [bytes(content)], **options)
-
-    monkeypatch.setattr(files, "write_temporary", spoiled)
     with pytest.raises(LogNotReadable, match="not what was read"):
         shared_by(tmp_path, *SMALL)
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == []

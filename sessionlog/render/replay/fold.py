@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import structs
 
 from sessionlog.errors import Problem
-from sessionlog.events.envelope import Event
+from sessionlog.events.envelope import OBJECTS, Event
 from sessionlog.events.payload_json import payload, read_fields
 from sessionlog.events.payloads import (
     PAYLOADS,
@@ -174,7 +174,7 @@ class _Fold:
 
     def _event(self, event: Event) -> list[Block]:
         frequent = self._frequent.get(event.type)
-        if frequent is not None and self._opened and isinstance(event.data, dict | Mapping):
+        if frequent is not None and self._opened and isinstance(event.data, OBJECTS):
             cls, handle = frequent
             return handle(event, read_fields(cls, event.data))
         value = payload(event)
