@@ -256,7 +256,8 @@ class SessionlogApp(App[None]):
     def _repaint(self) -> None:
         self._show_keys()
         self.refresh(layout=True)
-        self.screen.refresh(layout=True)
+        for screen in self.screen_stack[-1:]:  # none once the application ends
+            screen.refresh(layout=True)
 
     def _show_keys(self) -> None:
         self._keys.update(_keys(self.shown.keys, self.size.width))

@@ -258,6 +258,19 @@ def test_a_session_that_is_left_is_not_read_again(app, monkeypatch, tmp_path):
     drive(app, steps)
 
 
+def test_what_is_painted_late_finds_no_screen(app):
+    """The application may end before the size has stopped changing."""
+
+    async def steps(pilot):
+        await until(pilot, lambda: "2 sessions" in screen(app))
+        screens = app._screen_stacks[app.current_mode]
+        kept, screens[:] = screens[:], []
+        app._repaint()
+        screens[:] = kept
+
+    drive(app, steps)
+
+
 def test_known_sessions_are_shown_before_the_logs_are_looked_at(app, monkeypatch, tmp_path):
     """The ledger's sessions are there at once; those of new logs join them, and the cursor keeps its session."""
     queries, may_look = app.queries, threading.Event()
