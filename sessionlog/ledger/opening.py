@@ -103,8 +103,9 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            return
         except sqlite3.OperationalError as error:
             if not is_lock(error) or time.monotonic() > until:
                 raise
-        time.sleep(_PAUSE)
+            time.sleep(_PAUSE)
+        else:
+            return

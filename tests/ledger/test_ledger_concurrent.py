@@ -5,6 +5,7 @@ import os
 import sqlite3
 import time
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -211,8 +212,7 @@ OPENINGS = {
 @pytest.mark.parametrize("what", OPENINGS)
 def test_another_first_use_may_come_at_any_moment(tmp_path, monkeypatch, what):
     """It makes the file before any statement of this one, and both have it, once."""
-    connect = sqlite3.connect
-    path = ""
+    connect, path = sqlite3.connect, ""
 
     def visit():
         with pytest.MonkeyPatch.context() as patch, suppress(OSError, ValueError):  # locked while this one creates
@@ -224,7 +224,7 @@ def test_another_first_use_may_come_at_any_moment(tmp_path, monkeypatch, what):
     while is_reached:
         number += 1
         path = str(tmp_path / f"{number}" / "it.db")
-        is_reached = open_interrupted(monkeypatch, lambda: OPENINGS[what](path), visit, number)
+        is_reached = open_interrupted(monkeypatch, partial(OPENINGS[what], path), visit, number)
         OPENINGS[what](path)
     assert number > 5
 
@@ -246,7 +246,7 @@ def test_a_migration_is_whole_or_not_there(tmp_path, monkeypatch):
     """Who opens an older ledger meanwhile sees the older one, and what is derived of the new one with its tables."""
     path = tmp_path / "ledger.db"
     dump = (Path(__file__).parents[2] / "testdata/ledger/version-4.sql").read_text()
-    number, is_reached, seen = 0, True, set()
+    seen = set()
 
     def look():
         other = sqlite3.connect(path, timeout=0)
