@@ -65,7 +65,7 @@ _FROM_7 = (
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables of an older version up to date, in the caller's transaction; what is derived is not recomputed."""
+    """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
         (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (8, _FROM_7),

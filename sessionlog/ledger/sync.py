@@ -407,7 +407,7 @@ class _Inserter:
         return [
             file_id
             for file_id, source, head, tail, offset, size in missing
-            if any(not tail or tail_of(path, offset or size) == tail for path in begun.get((source, head), ()))
+            if tail and any(tail_of(path, offset or size) == tail for path in begun.get((source, head), ()))
         ]
 
     def roll_back(self) -> None:
@@ -431,12 +431,13 @@ def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
 def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
     identity = scanned.identity or (0, 0, 0, 0, 0, "")
     resume, problems = scanned.rows.resume, scanned.rows.problems
-    offset, line = (0, 0) if resume is None else (resume.offset, resume.line)
+    line = 0 if resume is None else resume.line
     if not scanned.from_start and row is not None and job.resume is not None:
         before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]
         problems = Problems(count=problems.count + len(before), first=(*before, *problems.first))
     return (
         None if row is None else row[0], stored_path(job.path), job.source, parser, *identity,
-        scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, scanned.prefix,
+        scanned.settled and scanned.identity is not None, scanned.offset, line, scanned.head, scanned.print,
+        scanned.prefix,
         HERE, 1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
     )  # fmt: skip

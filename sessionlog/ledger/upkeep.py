@@ -194,7 +194,8 @@ def _open_undamaged(path: str, prices: PriceBook) -> Book | None:
 def _read_all_again(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced | None:
     """Mark all logs as changed, so that a sync reads those that exist, and recompute all derived values."""
     book.connection.execute("BEGIN IMMEDIATE")
-    book.connection.execute("UPDATE files SET settled = 0, offset = 0, stamp = stamp + 1")
+    book.connection.execute("UPDATE files SET settled = 0, stamp = stamp + 1")
+    book.connection.execute("DELETE FROM resumes")
     book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     book.set_meta("prices", "")
     book.commit()
