@@ -14,20 +14,21 @@ from typing import Any
 
 from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import fields_of
+from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.rows import LogRows, to_rows
-from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
+from sessionlog.ledger.schema import APPLICATION, VERSION, tables
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Problems
 
-TABLES = (*SCHEMA.split(";"), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
+TABLES = (*tables(), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
 """The statements that create a ledger's tables in an empty database."""
 
-_INSERT_FILE = insert("files", FILE)
+_INSERT_FILE = insert("files", File._fields)
 _CACHE_KB = 16_384
 
 

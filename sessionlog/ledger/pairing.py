@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sessionlog.events.times import SECOND
+from sessionlog.ledger.columns import Response
 
 NEAR_NS = 10 * SECOND
 """How far apart rows with equal tokens are paired."""
@@ -49,7 +50,7 @@ class Call(NamedTuple):
     names: tuple[str, str]
     source: str
     order: tuple[Any, ...]
-    row: tuple[Any, ...]
+    row: Response
 
 
 class Pair(NamedTuple):
