@@ -96,7 +96,7 @@ class Scanned(Struct, frozen=True, kw_only=True):
 def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folder: str | None = None) -> Scanned:
     """Scan a log; any error becomes a problem of the result. `folder`: see `to_rows`."""
     source = source or source_of(job.source)
-    identity = identify(job.path, source.sidecars(job.path))
+    identity = identify_log(source, job.path)
     settled = identity is not None and (is_versioned(identity[0]) or time.time_ns() - identity[3] > STABLE_AFTER_NS)
     # Opened before the scan: if the log is replaced meanwhile, the hashes are still those of the file that was there.
     with Ends(job.path if job.again or job.resume is not None else "") as ends, collector_off():
@@ -123,6 +123,14 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
         print=tail if job.again else "",
         prefix=prefix,
     )
+
+
+def identify_log(source: Source, path: str) -> Identity | None:
+    """Return the identity of a log; None if it is gone, or its source cannot name its sidecars now."""
+    try:
+        return identify(path, source.sidecars(path))
+    except Exception:  # noqa: BLE001 - a folder that cannot be listed, or a bug in a source: the scan names it
+        return None
 
 
 @contextmanager
