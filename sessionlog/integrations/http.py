@@ -37,7 +37,7 @@ from sessionlog.messages.vendors import vendor_of
 _Client = TypeVar("_Client")
 MAX_BODY = 64 << 20
 """Bytes of a body that are read, unpacked: twice what the largest provider takes."""
-MAX_SECONDS, MAX_SHARE = 2.0, 0.1
+MAX_SECONDS, MAX_SHARE = 1.0, 0.05
 """Processor time for reading one answer: so many seconds, and this share of the time since its request began.
 
 The 128,000 events of a long answer take 0.8 s to read, and a model minutes to send.
