@@ -293,7 +293,7 @@ class _Answer(HTTPResponse):
                 self._pass_on(_answer_head(self, is_open_ended=True, in_chunks=False, keeps_alive=True))
             self.headers = None  # type: ignore[assignment] # as before the first head: `begin` reads one then
             super().begin()
-        lengths = set(self.headers.get_all("content-length", ()))
+        lengths = {value.strip() for value in self.headers.get_all("content-length", ())}
         if len(lengths) > 1 or not all(map(is_length, lengths)):
             raise HTTPException("the length of the answer is no number")
 
@@ -307,7 +307,7 @@ def _answer_head(response: HTTPResponse, *, is_open_ended: bool, in_chunks: bool
     if in_chunks:
         lines.append("Transfer-Encoding: chunked")
     elif not is_open_ended and (length := response.headers.get("content-length")):
-        lines.append(f"Content-Length: {length}")
+        lines.append(f"Content-Length: {length.strip()}")
     if not keeps_alive:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("latin-1")

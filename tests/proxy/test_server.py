@@ -587,7 +587,7 @@ def test_a_client_of_http_1_0_gets_no_interim_answer(provider, proxied):
 
 @pytest.mark.parametrize("lines", [
     ["Connection: content-length, content-type", "Content-Type: application/json", "Content-Length: 2"],
-    ["Content-Length: 2", "Content-Length: 2"], ["Connection: x", "Connection: X-Hop", "X-Hop: 1", "Content-Length: 2"],
+    ["Content-Length: 2", "Content-Length: 2"], ["Content-Length:  2 \t"], ["Connection: x", "Connection: X-Hop", "X-Hop: 1", "Content-Length: 2"],
 ])  # fmt: skip
 def test_an_answer_has_its_length_once(provider, proxied, lines):
     """Whatever its server counts among the headers of the connection, and in however many lines it has sent it."""
