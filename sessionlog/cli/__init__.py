@@ -47,11 +47,12 @@ def _main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
+        from sessionlog.cli.guard import is_hook
         from sessionlog.cli.output import UNREADABLE, note
 
         _close_stdout()
         note(f"sessionlog: {error.filename or 'the output'}: {error.strerror or error}")
-        return UNREADABLE
+        return 0 if is_hook(argv) else UNREADABLE
     return code
 
 

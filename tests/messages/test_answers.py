@@ -169,6 +169,22 @@ def test_the_usage_of_a_completion_is_in_any_chunk(chunks, expected):
     }
 
 
+def test_the_pieces_of_a_block_are_joined():
+    """Also of one that has not ended; a call whose only piece is empty keeps the input that it began with."""
+    reader = AnthropicMessage()
+    for index, block in enumerate([{"type": "tool_use", "id": "a", "input": {}}, {"type": "text", "text": "L"}]):
+        reader.feed({"type": "content_block_start", "index": index, "content_block": block})
+    reader.feed({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": ""}})
+    reader.feed({"type": "content_block_stop", "index": 0})
+    for text in "et ":
+        reader.feed({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": text}})
+    assert [block.get("text") for block in reader.blocks] == [None, "Let "]
+    reader.feed({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "me"}})
+    reader.feed({"type": "content_block_stop", "index": 1})
+    assert [block.get("text") for block in reader.blocks] == [None, "Let me"]
+    assert (reader.calls[0]["arguments"], "".join(reader.texts)) == ({}, "Let me")
+
+
 def test_calls_that_a_server_gives_the_same_index():
     """A new id begins a new call."""
     reader = ChatCompletion()
