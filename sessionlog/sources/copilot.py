@@ -47,6 +47,7 @@ from sessionlog.sources.kit import (
     first_of,
     folder,
     folder_of,
+    is_failure,
     json_lines,
     mapping,
     name,
@@ -120,7 +121,8 @@ def steps(row: Row, state: State) -> Steps:
             yield ToolCall(time, name(data, "toolCallId"), tool, data.get("arguments"), name(data, "mcpServerName"))
         case "tool.execution_complete":
             output = text(data, "result", "content") or text(data, "error", "message")
-            yield ToolResult(time, name(data, "toolCallId"), output, failed=data.get("success") is False)
+            failed = data.get("success") is False or is_failure(data, "shellExecution", "exitCode")
+            yield ToolResult(time, name(data, "toolCallId"), output, failed=failed)
         case "session.error":
             yield Response(time=time, failed=True, error=text(data, "message") or "failed")
         case "session.shutdown" if not state.has_records:
