@@ -33,7 +33,7 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog import files
-from sessionlog.reader.rows import MAX_LINE
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.reader.unpack import unpack_zstd
 from sessionlog.sources.databases import MAGIC, Database, tables_of
 from sessionlog.sources.kit import (
