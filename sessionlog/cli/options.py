@@ -322,7 +322,7 @@ CHECK = (
     Option("--strict", "strict", "flag", "Notes count as findings too."),
     Option("--notes", "notes", "flag", "Show each note, not only their number."),
     AS_JSON,
-    Option("--max-line", "max_line", "number", "Longest line to decode.", "BYTES", default=1 << 26, least=1024),
+    Option("--max-line", "max_line", "number", "Longest line to decode; 32 MiB by default.", "BYTES", least=1024),
 )
 
 SCRUB = (

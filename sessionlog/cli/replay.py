@@ -16,7 +16,7 @@ from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
-from sessionlog.cli.output import fail, note
+from sessionlog.cli.output import PIECE, fail, note
 from sessionlog.cli.reporting import note_archived, parse_moment, price_book, read_settings
 from sessionlog.cli.share import share_of, share_session
 from sessionlog.errors import Problem
@@ -237,7 +237,9 @@ def _show(texts: Iterator[str], *, paged: bool, at_once: bool) -> None:
     with _pager() if paged else nullcontext(sys.stdout) as out:
         flushed = 0.0
         for text in chain((first,), texts):
-            out.write(f"{text}\n")
+            for start in range(0, len(text), PIECE):
+                out.write(text[start : start + PIECE])
+            out.write("\n")
             if at_once or time.monotonic() - flushed > _MOMENT:
                 out.flush()
                 flushed = time.monotonic()

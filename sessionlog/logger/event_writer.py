@@ -15,6 +15,7 @@ from contextlib import nullcontext, suppress
 from time import time_ns
 
 from sessionlog import files
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.redact import FAILED, Hook, apply_hook
 from sessionlog.fast_dataclasses import replace
 from sessionlog.locks import RLock
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     Durability = Literal["os", "interval", "fsync"]
     OnError = Literal["count", "raise"]
 
-MAX_EVENT = 32 << 20
 _MAX_DEFERRED = 1000
 _SPECIAL = frozenset({"session.start", "session.end", "llm.response"})  # the types that also change the writer's state
 _loggers: weakref.WeakSet[EventWriter] = weakref.WeakSet()
@@ -60,7 +60,7 @@ class EventWriter:
         redact: bool | Hook = True,
         on_error: OnError = "count",
         start: Mapping[str, Any] | None = None,
-        max_event: int = MAX_EVENT,
+        max_event: int = MAX_LINE,
         clock: Callable[[], int] = time_ns,
         notify: Notify | None = None,
     ) -> None:
@@ -68,6 +68,8 @@ class EventWriter:
             raise ValueError(f"durability {durability!r}: use 'os', 'interval' or 'fsync'")
         if on_error not in ("count", "raise"):
             raise ValueError(f"on_error {on_error!r}: use 'count' or 'raise'")
+        if max_event > MAX_LINE:
+            raise ValueError(f"max_event {max_event}: at most {MAX_LINE}, the longest line that is read")
         self.session_id = new_session_id(clock(), os.urandom) if session_id is None else check_session_id(session_id)
         if directory is None:
             from sessionlog.settings import session_directory

@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import CLOSED, Event
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
 from sessionlog.events.tokens import TokenUsage
@@ -67,7 +68,6 @@ from sessionlog.sources.typed import MISFITS
 
 ID = "native"
 UNFINISHED = "unfinished"  # the status in reports of a session without an end that is no longer running
-MAX_SCAN_LINE = 64 << 20
 
 _ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:', re.IGNORECASE)
 _TORN_FIRST = re.compile(rb'\s*\{\s*"session_id"\s*:[^\n]*\Z', re.IGNORECASE)
@@ -170,7 +170,7 @@ class _Reading:
         self._path, self._start, self._nth = path, 0, 0
         self.line, self.offset = begun.line, begun.offset
         self._file, self._unpacked = open_unpacked(path, buffer=buffer_of(resume))
-        self._stream = EventStream(path, max_line=MAX_SCAN_LINE, line=begun.line, offset=begun.offset)
+        self._stream = EventStream(path, max_line=MAX_LINE, line=begun.line, offset=begun.offset)
         if begun.offset:
             self._file.seek(begun.offset)
 
@@ -183,7 +183,7 @@ class _Reading:
         """Yield the events of the whole lines."""
         stream, readline, decode = self._stream, self._file.readline, self._typed_row.decode
         is_line_start = True
-        while piece := readline(MAX_SCAN_LINE + 1):
+        while piece := readline(MAX_LINE + 1):
             if is_line_start and piece[-1] == _NEWLINE and not (len(piece) > LARGE and too_large(piece)):
                 try:
                     row = decode(piece)
