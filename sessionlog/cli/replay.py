@@ -8,16 +8,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from sessionlog import files
+from sessionlog.analytics.session_totals import session_totals
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.reporting import note_archived, parse_moment, price_book, read_settings
+from sessionlog.cli.reporting import note_archived, own_prices, parse_moment, price_book, read_settings
 from sessionlog.cli.share import share_of, share_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -31,7 +32,7 @@ from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.totals import Price
+from sessionlog.render.replay.served import Price
 from sessionlog.render.stream import plain_width
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
@@ -85,16 +86,21 @@ def replay(
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
         [target] = newest_sessions(1, read_settings(), directory)
-    with _log(target, directory, follow=follow) as (log, session):
+    with _log(target, directory, follow=follow) as (log, session, original):
         types: set[str] = set()
         items = _collect_types(_items(log, session, follow=follow, factor=factor), types)
         if as_json:
             texts = _or_note_types(_json_lines(since(items, start_ns), chosen), types)
         else:
             name = name_of_session(log, session)
+            settings = read_settings()
+            totals = partial(
+                session_totals, log, session, env={**os.environ, "SESSIONLOG_DIR": settings.session_dir},
+                ledger=settings.ledger_path, prices=own_prices(settings, prices), path=original,
+            )  # fmt: skip
             blocks = fold_replay(
                 scrub_events(items) if scrub else items, own=log.source.id in OWN, session_id=name, chosen=chosen,
-                all_messages=all_messages, subagents=_subagents(subagents), price=None if plain else _price(prices),
+                all_messages=all_messages, subagents=_subagents(subagents), price=_price(prices), totals=totals,
             )  # fmt: skip
             found = _or_note_types(since(blocks, start_ns), types)
             if share is not None:
@@ -137,12 +143,15 @@ def _factor(speed: str | None, *, follow: bool) -> float | None:
 
 
 @contextmanager
-def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[Log, str | None]]:
-    """Yield the log and the session's id in it, None for its only one; with `follow` the log need not exist yet."""
+def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[Log, str | None, str]]:
+    """Yield the log, the session's id in it, None for its only one, and the path that the log has or had.
+
+    With `follow` the log need not exist yet.
+    """
     if follow and files.is_url(target):
         fail("--follow works on logs of this machine; a remote log is read as it is now")
     if follow and target.endswith(".jsonl") and files.stat_path(target) is None:
-        yield Log(source=load_source("native"), path=target), None
+        yield Log(source=load_source("native"), path=target), None, target
         return
     with open_session(target, directory or read_settings().session_dir, os.environ) as (log, session, entry):
         if follow and log.source.id not in _FOLLOWED:
@@ -151,7 +160,7 @@ def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[
             if follow:
                 fail(f"{entry.path} is gone, and its copy in the archive does not grow; leave out --follow")
             note_archived(entry)
-        yield log, session
+        yield log, session, log.path if entry is None else entry.path
 
 
 def _view(tz: str | None, *, plain: bool, full: bool) -> tuple[View, str | None]:
