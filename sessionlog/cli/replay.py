@@ -18,17 +18,18 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.reporting import note_archived, own_prices, parse_moment, price_book, read_settings
+from sessionlog.cli.reporting import note_archived, own_prices, parse_moment, read_settings
 from sessionlog.cli.share import share_of, share_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
 from sessionlog.render.html.session import SessionPage
 from sessionlog.render.replay import pace, selector, since
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
-from sessionlog.render.replay.fold import Subagents, fold_replay
+from sessionlog.render.replay.fold import Subagents, Totals, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
@@ -93,14 +94,11 @@ def replay(
             texts = _or_note_types(_json_lines(since(items, start_ns), chosen), types)
         else:
             name = name_of_session(log, session)
-            settings = read_settings()
-            totals = partial(
-                session_totals, log, session, env={**os.environ, "SESSIONLOG_DIR": settings.session_dir},
-                ledger=settings.ledger_path, prices=own_prices(settings, prices), path=original,
-            )  # fmt: skip
+            own = own_prices(read_settings(), prices)
             blocks = fold_replay(
                 scrub_events(items) if scrub else items, own=log.source.id in OWN, session_id=name, chosen=chosen,
-                all_messages=all_messages, subagents=_subagents(subagents), price=_price(prices), totals=totals,
+                all_messages=all_messages, subagents=_subagents(subagents), price=_price(own),
+                totals=_totals(log, session, original, own),
             )  # fmt: skip
             found = _or_note_types(since(blocks, start_ns), types)
             if share is not None:
@@ -110,16 +108,21 @@ def replay(
         _show(texts, paged=not (view.exact or follow or factor or no_pager), at_once=bool(follow or factor))
 
 
-def _price(prices: str | None) -> Price:
-    """Return the function that estimates costs which are not recorded."""
-    book = cache(lambda: price_book(read_settings(), prices))
-    if prices is not None:
-        book()  # report an invalid price file before anything is shown
+def _price(own: PriceBook | None) -> Price:
+    """Return the function that estimates costs which are not recorded, at the user's own prices or the list prices."""
+    book = cache(lambda: own or PriceBook.load())
 
-    def price(*args: Any, **more: Any) -> int | None:
-        return book().price(*args, **more)  # loading takes 40 ms: the head of the session is shown before
+    def price(*args: Any) -> int | None:
+        return book().price(*args)  # loading takes 40 ms: the head of the session is shown before
 
     return price
+
+
+def _totals(log: Log, session: str | None, path: str, own: PriceBook | None) -> Totals:
+    """Return the function that asks the ledger for the totals of a session; `path` is where its log is or was."""
+    settings = read_settings()
+    env = {**os.environ, "SESSIONLOG_DIR": settings.session_dir}
+    return partial(session_totals, log, session, env=env, ledger=settings.ledger_path, prices=own, path=path)
 
 
 def _subagents(word: str) -> Subagents:
