@@ -151,3 +151,19 @@ def test_a_first_replay_makes_the_ledger(branch):
     os.remove(os.environ["SESSIONLOG_LEDGER"])
     assert replayed(BRANCH, dict(os.environ), os.environ["SESSIONLOG_LEDGER"]) == numbers_of(branch)
     assert os.path.exists(os.environ["SESSIONLOG_LEDGER"])
+
+
+def test_a_log_of_the_archive_has_the_totals_of_the_deleted_one(branch):
+    """It is read from another place, and the ledger knows the one where it was."""
+    assert CliRunner().invoke(build_app(("archive",)), ["archive", "--older-than", "1d"]).exit_code == 0
+    shutil.rmtree(Path(os.environ["HOME"]) / ".codex")
+    result = CliRunner().invoke(build_app(("replay",)), ["replay", BRANCH, "--plain"])
+    assert "from the archive" in result.stderr or "archive" in result.stderr
+    assert re.findall(r"(\d+) requests?\b", result.stdout) == ["1"]
+
+
+def test_a_followed_log_ends_with_the_totals(tmp_path):
+    """As one that is read once; the end is shown as soon as nothing follows it."""
+    env, ledger = {"HOME": str(tmp_path)}, str(tmp_path / "ledger.sqlite")
+    log = shutil.copy(DATA / "replay" / "story.jsonl", tmp_path)
+    assert replayed(log, env, ledger, "--follow") == numbers_of(list_sessions([log], env={}).rows[0])
