@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from sessionlog import files
 from sessionlog.analytics.session_totals import session_totals
@@ -94,11 +94,9 @@ def replay(
             texts = _or_note_types(_json_lines(since(items, start_ns), chosen), types)
         else:
             name = name_of_session(log, session)
-            own = own_prices(read_settings(), prices)
             blocks = fold_replay(
                 scrub_events(items) if scrub else items, own=log.source.id in OWN, session_id=name, chosen=chosen,
-                all_messages=all_messages, subagents=_subagents(subagents), price=_price(own),
-                totals=_totals(log, session, original, own),
+                all_messages=all_messages, subagents=_subagents(subagents), **_money(log, session, original, prices),
             )  # fmt: skip
             found = _or_note_types(since(blocks, start_ns), types)
             if share is not None:
@@ -108,21 +106,26 @@ def replay(
         _show(texts, paged=not (view.exact or follow or factor or no_pager), at_once=bool(follow or factor))
 
 
-def _price(own: PriceBook | None) -> Price:
-    """Return the function that estimates costs which are not recorded, at the user's own prices or the list prices."""
+class _Money(TypedDict):
+    price: Price
+    totals: Totals
+
+
+def _money(log: Log, session: str | None, path: str, prices: str | None) -> _Money:
+    """Return what estimates costs that are not recorded, and what asks the ledger for the session's totals.
+
+    `path` is where the log is, or was before it was archived.
+    """
+    settings = read_settings()
+    own = own_prices(settings, prices)
     book = cache(lambda: own or PriceBook.load())
+    env = {**os.environ, "SESSIONLOG_DIR": settings.session_dir}
 
     def price(*args: Any) -> int | None:
         return book().price(*args)  # loading takes 40 ms: the head of the session is shown before
 
-    return price
-
-
-def _totals(log: Log, session: str | None, path: str, own: PriceBook | None) -> Totals:
-    """Return the function that asks the ledger for the totals of a session; `path` is where its log is or was."""
-    settings = read_settings()
-    env = {**os.environ, "SESSIONLOG_DIR": settings.session_dir}
-    return partial(session_totals, log, session, env=env, ledger=settings.ledger_path, prices=own, path=path)
+    totals = partial(session_totals, log, session, env=env, ledger=settings.ledger_path, prices=own, path=path)
+    return {"price": price, "totals": totals}
 
 
 def _subagents(word: str) -> Subagents:
