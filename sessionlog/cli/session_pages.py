@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from urllib.parse import quote
 
 from sessionlog import files
@@ -18,7 +19,7 @@ from sessionlog.render.numbers import size
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.lines import View
-from sessionlog.render.replay.totals import Price
+from sessionlog.render.replay.served import Price
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
@@ -31,7 +32,14 @@ _MOST_NAMED = 3
 
 
 def write_session_pages(
-    sessions: Sequence[SessionSummary], folder: str, *, view: View, price: Price, env: Env, force: bool
+    sessions: Sequence[SessionSummary],
+    folder: str,
+    *,
+    totals: Mapping[tuple[str, str], SessionSummary],
+    view: View,
+    price: Price,
+    env: Env,
+    force: bool,
 ) -> dict[tuple[str, str], str]:
     """Write a page of each session; return their files by source and session.
 
@@ -40,6 +48,7 @@ def write_session_pages(
     Args:
         sessions: The sessions.
         folder: The folder of their pages; it is made if it does not exist.
+        totals: Source and session → the whole session: a report may be about a part of its time.
         view: Settings of the pages.
         price: Returns the cost of a response that records none.
         env: The environment, which gives the folder of the archive.
@@ -57,8 +66,9 @@ def write_session_pages(
             try:
                 with _open(one, env) as log:
                     blocks = fold_replay(
-                        read_session(log, one.session), own=log.source.id in OWN, session_id=one.session, price=price
-                    )
+                        read_session(log, one.session), own=log.source.id in OWN, session_id=one.session, price=price,
+                        totals=partial(totals.get, (one.source, one.session)),
+                    )  # fmt: skip
                     shown = blocks if progress is None else _tick(blocks, progress, number, len(sessions))
                     about = SessionPage(session=one.session, agent=log.source.title)
                     written += save_page(path, render_session(shown, view, about), force=force)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -160,6 +160,7 @@ class LedgerQueries:
     @contextmanager
     def _blocks(self, session: SessionSummary) -> Iterator[tuple[Iterator[Block], SessionPage]]:
         """Open a session, and yield the blocks of its replay and its facts."""
+        from sessionlog.analytics.session_totals import session_totals
         from sessionlog.archive.find import open_session
         from sessionlog.render.html.session import SessionPage
         from sessionlog.render.replay import fold_replay
@@ -172,9 +173,12 @@ class LedgerQueries:
         with open_session(target, context.settings.session_dir, context.env) as (log, _, _):
             names = list(log.source.name_sessions(log.path))
             name = session.session if session.session in names else name_of_session(log)
+            totals = partial(
+                session_totals, log, name, env=context.env, ledger=context.ledger, prices=self._own, path=session.path
+            )
             blocks = fold_replay(
                 read_session(log, name if len(names) > 1 else None), own=log.source.id in OWN, session_id=name,
-                price=self._prices.price,
+                price=self._prices.price, totals=totals,
             )  # fmt: skip
             yield blocks, SessionPage(session=name, agent=log.source.title)
 

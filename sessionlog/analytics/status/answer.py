@@ -91,7 +91,7 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> SessionRow 
     if target is None:
         found = sums.find_newest(query, now_ns)
     elif os.path.exists(target):
-        found = sums.find_in_log(query, _spellings(target), now_ns)
+        found = sums.find_in_log(query, spellings(target), now_ns)
     else:
         found = sums.find_named(query, target, now_ns)
     if len(found) > 1:
@@ -103,7 +103,7 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> SessionRow 
     return found[0] if found else None
 
 
-def _spellings(path: str) -> tuple[str | bytes, ...]:
+def spellings(path: str) -> tuple[str | bytes, ...]:
     """The forms in which the ledger may have stored a path."""
     from sessionlog.ledger.identity import stored_path
 
