@@ -181,6 +181,7 @@ class Mute(Exception):
         (MemoryError(), "error", "MemoryError"),
         (KeyboardInterrupt(), "cancelled", "KeyboardInterrupt"),
         (asyncio.CancelledError(), "cancelled", "CancelledError"),
+        (GeneratorExit(), "cancelled", "GeneratorExit"),
         (SystemExit(143), "cancelled", "SystemExit: 143"),
         (SystemExit(130), "cancelled", "SystemExit: 130"),
         (SystemExit(1), "error", "SystemExit: 1"),
