@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sessionlog.messages.json_value import decode_json, valid_text
+from sessionlog.messages.json_value import decode_json, json_text, valid_text
 
 Json = Any
 Fields = dict[str, Any]
@@ -151,7 +151,7 @@ class ChatCompletion(AnswerReader):
             self._open[index if isinstance(index, int) else len(self.calls)] = call
             self.calls.append(call)
         call["name"] = call["name"] or called
-        call["arguments"] += _text(function.get("arguments"))
+        call["arguments"] += _json_piece(function.get("arguments"))
 
     @staticmethod
     def request_fields(body: Mapping[str, Json]) -> Fields:
@@ -283,7 +283,7 @@ class AnthropicMessage(AnswerReader):
         if block is None:
             return ""
         if kind == "input_json_delta":
-            self._inputs.setdefault(index, []).append(_text(delta.get("partial_json")))
+            self._inputs.setdefault(index, []).append(_json_piece(delta.get("partial_json")))
         elif kind == "citations_delta":
             block["citations"] = [*_list(block.get("citations")), delta.get("citation")]
         for name, pieces in (("text", self.texts), ("thinking", self.thoughts), ("signature", None)):
@@ -295,10 +295,9 @@ class AnthropicMessage(AnswerReader):
         return _text(delta.get("text"))
 
     def _end(self, index: Json) -> None:
-        block, pieces = self._open.pop(index, None), self._inputs.pop(index, None)
-        if block is None or not pieces:
+        block, text = self._open.pop(index, None), "".join(self._inputs.pop(index, ()))
+        if block is None or not text:  # of a tool without parameters only an empty piece is sent
             return
-        text = "".join(pieces)
         block["input"] = decode_json(text)
         for call in self.calls:
             if call["id"] == block.get("id"):
@@ -419,6 +418,11 @@ def _request(body: Mapping[str, Json], **fields: Json) -> Fields:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _json_piece(value: Json) -> str:
+    """Return a piece of a call's arguments as JSON text; some servers send a value in place of its text."""
+    return value if isinstance(value, str) else "" if value is None else json_text(value)
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:
