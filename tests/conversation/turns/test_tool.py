@@ -120,6 +120,7 @@ PICTURE = ContentPart.of_image(b"\x89PNG")
         ("as it is", "as it is"),
         ({"°": [1, None]}, '{"°": [1, null]}'),
         (None, "null"),
+        ({"v": float("nan")}, '{"v": "NaN"}'),
         (Unit, "\"<enum 'Unit'>\""),
         (PICTURE, (PICTURE,)),
         (["a picture:", PICTURE], (ContentPart.of_text("a picture:"), PICTURE)),
