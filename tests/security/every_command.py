@@ -80,7 +80,7 @@ def all_commands(own):
         ["sql", "SELECT count(*) FROM usage"], ["sql", "--events", "FROM events", "--json"], ["ledger"], ["ledger", "sync"], ["ledger", "verify"], ["ledger", "rebuild"],
         ["ledger", "backup", str(own.parent / "backup" / "copy.sqlite")], ["ledger", "forget", "--yes", "--before", "2026-01-01"],
         ["archive", "--now", NOW], ["archive", "--json", "--now", NOW], ["pricing", "claude-opus-4-5"], ["demo"],
-        ["export", str(beside / "place"), "--parquet", "--events"], ["export", "--otlp", "http://127.0.0.1:9", "--dry-run"],
+        ["export", str(beside / "place"), "--parquet", "--events"], ["export", "--otlp", "http://192.0.2.1:4318", "--dry-run"],
         ["run", "--dir", str(beside / "recorded"), "--upstream", "openai=http://127.0.0.1:9", "--", sys.executable, "-c", _ASK],
         ["chat", f"{__name__}:answer", "--dir", str(beside / "chats")],
         ["guard", "claude-code"], ["guard", "codex", "--strict"], ["guard", "--install", "claude-code"],
