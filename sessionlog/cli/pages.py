@@ -48,7 +48,8 @@ def write_page(path: str, pieces: Iterable[str], *, force: bool) -> None:
 
 def save_page(path: str, pieces: Iterable[str], *, force: bool) -> int:
     """Write a page into a file and return its bytes; see `write_page`."""
-    if files.stat_path(path) is not None and not force and not _is_page(path):
+    exists = files.stat_path(path) is not None
+    if not force and not (_is_page(path) if exists else not os.path.islink(path)):
         fail(f"{path} is not a page of sessionlog: choose another name, or replace it with --force")
     try:
         files.replace_file(path, _encoded(pieces))

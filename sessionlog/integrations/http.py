@@ -28,8 +28,9 @@ from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakSet
 
 from sessionlog.errors import NotRecorded
-from sessionlog.integrations.runs import Guard, Runs, is_cancellation
+from sessionlog.integrations.runs import Guard, Runs
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.logger.tool_timer import is_cancellation
 from sessionlog.messages.answers import AnswerReader, error_text, model_in, reader_of
 from sessionlog.messages.server_sent_events import EventStreamParser, parse_json
 from sessionlog.messages.vendors import vendor_of

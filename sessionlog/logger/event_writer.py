@@ -77,12 +77,18 @@ class EventWriter:
             directory = session_directory(os.environ)
         self._file = LogFile(_absolute(os.fspath(directory)), f"{self.session_id}.jsonl", durability)
         self._counters = Counters(self._file.path, Notices(notify))
-        self._encoder = LineEncoder(self.session_id, clock, limit=max_event, redacts=redact is not False)
+        self._encoder = LineEncoder(
+            self.session_id,
+            clock,
+            limit=max_event,
+            redacts=redact is not False,
+            note_numbers=self._counters.note_numbers,
+        )
         self._append: Append | None = None  # the fast path: set while the file is open, begun, and no gap is pending
         self._syncs = durability != "os"
         self._hook: Hook | None = None if isinstance(redact, bool) else redact
         self._raises = on_error == "raise"
-        self._start = _apply(self._hook, dict(start or {})) if self._hook is not None else dict(start or {})
+        self._start = self._apply(dict(start or {}))
         self._lock = RLock()
         self._busy = self._closed = self._closing = False
         self._deferred: list[tuple[str, Any, Event | None]] = []
@@ -136,7 +142,7 @@ class EventWriter:
         """Append an event made elsewhere: its type, ts, unknown keys and foreign session id stay, `seq` is ours."""
         try:
             if self._hook is not None and event.extra:
-                event = replace(event, extra=_object(_apply(self._hook, event.extra)))
+                event = replace(event, extra=_object(self._apply(event.extra)))
             recorded = self._record(event.type, event.data, event)
         except RecursionError:  # see emit
             self._counters.without_stack += 1
@@ -246,11 +252,18 @@ class EventWriter:
         try:
             name = (str.__str__(type_) if isinstance(type_, str) else str(type_)) or name
             data = _payload_data(data)
-            if self._hook is not None:
-                data = _apply(self._hook, data)
+            data = self._apply(data)
         except Exception:  # noqa: BLE001 - fail closed: the text goes, the event stays
             return name, FAILED
         return name, data
+
+    def _apply(self, data: Any) -> Any:
+        """Return a copy of a payload with every string passed through the user's hook; without one the payload."""
+        if self._hook is None:
+            return data
+        from sessionlog.events.sanitise import sanitise
+
+        return apply_hook(self._hook, sanitise(data, self._counters.note_numbers))
 
     def _defer(self, type_: str, data: Any, event: Event | None) -> bool | None:
         """Keep an event that a signal handler or destructor emits while we write: the outer call writes it."""
@@ -370,13 +383,6 @@ class EventWriter:
 def _final(error: Exception) -> Exception:
     """Return an error that is not retried: a file that is gone again at once is not opened a third time."""
     return OSError(*error.args) if isinstance(error, files.FileGoneError) else error
-
-
-def _apply(hook: Hook, data: Any) -> Any:
-    """Return a copy of a payload with every string passed through the user's hook."""
-    from sessionlog.events.sanitise import sanitise
-
-    return apply_hook(hook, sanitise(data))
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.events.envelope import Event
+    from sessionlog.events.sanitise import NoteNumbers
 
 _MAX_HEADS = 1000
 _UNCHECKED = 1 << 20  # bytes of a line that any reader decodes
@@ -37,17 +38,20 @@ class LineEncoder:
     """
 
     __slots__ = (
-        "_clock", "_deltas", "_heads", "_limit", "_redacts", "_second", "_second_text", "_session_id", "_unchecked",
-        "seq",
+        "_clock", "_deltas", "_heads", "_limit", "_note_numbers", "_redacts", "_second", "_second_text", "_session_id",
+        "_unchecked", "seq",
     )  # fmt: skip
 
-    def __init__(self, session_id: str, clock: Callable[[], int], *, limit: int, redacts: bool) -> None:
+    def __init__(
+        self, session_id: str, clock: Callable[[], int], *, limit: int, redacts: bool, note_numbers: NoteNumbers
+    ) -> None:
         self.seq = 0
         self._session_id = session_id
         self._clock = clock
         self._limit = limit
         self._unchecked = min(limit, _UNCHECKED)
         self._redacts = redacts
+        self._note_numbers = note_numbers
         self._deltas = Deltas()
         self._heads: dict[str, int] = {}
         self._second = -(1 << 62)  # `_second_text` in microseconds since 1970
@@ -77,7 +81,7 @@ class LineEncoder:
             value = event.to_dict() | {"seq": seq, "type": type_, "data": data}
             value["session_id"] = event.session_id or self._session_id
             value["ts"] = event.ts or ts
-        line = encode_object(value)
+        line = encode_object(value, self._note_numbers)
         if len(line) > self._unchecked:
             line = self._cap_line(line, value)
         if searches:

@@ -22,7 +22,7 @@ from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.redact import Hook
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.notices import Notify
-from sessionlog.logger.tool_timer import ToolTimer, describe
+from sessionlog.logger.tool_timer import ToolTimer, describe, is_cancellation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -273,12 +273,10 @@ class SessionLogger(EventWriter):
 
 
 def _status(error: BaseException | None) -> str:
-    """Return the status of a session that ended so; CancelledError is recognised by name, without importing asyncio."""
+    """Return the status of a session that ended so."""
     if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
         return "success"
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
-        return "cancelled"
-    if isinstance(error, SystemExit) and error.code in (_SIGTERM_EXIT, _SIGINT_EXIT):
+    if is_cancellation(error) or (isinstance(error, SystemExit) and error.code in (_SIGTERM_EXIT, _SIGINT_EXIT)):
         return "cancelled"
     return "error"
 

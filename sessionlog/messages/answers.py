@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sessionlog.messages.json_value import decode_json, valid_text
+from sessionlog.messages.json_value import decode_json, json_text, valid_text
 
 Json = Any
 Fields = dict[str, Any]
@@ -151,7 +151,7 @@ class ChatCompletion(AnswerReader):
             self._open[index if isinstance(index, int) else len(self.calls)] = call
             self.calls.append(call)
         call["name"] = call["name"] or called
-        call["arguments"] += _text(function.get("arguments"))
+        call["arguments"] += _json_piece(function.get("arguments"))
 
     @staticmethod
     def request_fields(body: Mapping[str, Json]) -> Fields:
@@ -290,9 +290,11 @@ class AnthropicMessage(AnswerReader):
             return ""
         if kind == "citations_delta":
             block["citations"] = [*_list(block.get("citations")), delta.get("citation")]
-        names = ("partial_json",) if kind == "input_json_delta" else ("text", "thinking", "signature")
-        for name in names:
-            if piece := _text(delta.get(name)):
+        named = {name: _text(delta.get(name)) for name in ("text", "thinking", "signature")}
+        if kind == "input_json_delta":
+            named = {"partial_json": _json_piece(delta.get("partial_json"))}
+        for name, piece in named.items():
+            if piece:
                 self._pieces.setdefault(index, {}).setdefault(name, []).append(piece)
         self.texts += filter(None, [_text(delta.get("text"))])
         self.thoughts += filter(None, [_text(delta.get("thinking"))])
@@ -430,6 +432,11 @@ def _request(body: Mapping[str, Json], **fields: Json) -> Fields:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _json_piece(value: Json) -> str:
+    """Return a piece of a call's arguments as JSON text; some servers send a value in place of its text."""
+    return value if isinstance(value, str) else "" if value is None else json_text(value)
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

@@ -35,6 +35,15 @@ def test_what_is_not_ours_stays(cli, tmp_path):
     assert cli("report", str(DATA / "week"), "--html", str(tmp_path), *NOW).code == 2
 
 
+def test_a_link_to_nothing_stays(cli, tmp_path):
+    """It is the user's own, as a file is: what it names may be on a disk that is away."""
+    path = tmp_path / "link.html"
+    path.symlink_to(tmp_path / "away" / "page.html")
+    done = cli("report", str(DATA / "week"), "--html", str(path), *NOW)
+    assert (done.code, path.is_symlink()) == (2, True)
+    assert "is not a page of sessionlog" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
