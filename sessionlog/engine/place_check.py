@@ -76,7 +76,7 @@ def check_place(
 
 
 def _read_manifests(folder: Folder, names: Iterable[str]) -> dict[str, Document | Problem]:
-    """Return what each manifest of any version says; a problem for one that does not count."""
+    """Return the content of each manifest of any version; a problem for one that does not count."""
     found: dict[str, Document | Problem] = {}
     for parts in filter(None, map(_MANIFEST.fullmatch, sorted(names))):
         name = parts[0]

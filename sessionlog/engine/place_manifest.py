@@ -1,4 +1,4 @@
-"""Manifest: what a machine's list of exported files may say, for all who read one.
+"""Manifest: what a machine's list of exported files may have in it, for all who read one.
 
 It comes from a folder or bucket that others write to, so nothing in it is trusted: it is decoded by type, and can only
 name files of its own machine, as an export names them. One that does not fit does not count, for reports and for the
@@ -65,7 +65,7 @@ class _Head(Struct, frozen=True):
 
 
 def parse_manifest(data: bytes, shown: str, machine: str, folder: str = NUMBERS) -> Document | Problem:
-    """Return what a manifest says; a problem for one that does not count.
+    """Return the content of a manifest; a problem for one that does not count.
 
     Args:
         data: Its bytes.
