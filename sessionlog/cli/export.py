@@ -169,7 +169,7 @@ def _show(
             from sessionlog.render.export import render_events
 
             r.print_lines(partial(render_events, events, is_dry=getattr(done, "dry_run", False)))
-    for sentence in done.notes:
+    for sentence in (*done.notes, *(() if events is None else events.notes)):
         note(sentence)
     if done.problem_count:
         from sessionlog.render.notes import damage_note

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from sessionlog import files
 from sessionlog.archive.find import open_session
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.pages import file_name, save_page
+from sessionlog.cli.pages import file_name, free_name, save_page
 from sessionlog.cli.reporting import scan_progress
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.render.html.session import SessionPage, render_session
@@ -62,7 +62,8 @@ def write_session_pages(
     written, missing = 0, []
     with scan_progress("writing pages, sessions") as progress:
         for number, one in enumerate(sessions):
-            path = _free_path(one, folder, pages.values())
+            taken = map(os.path.basename, pages.values())
+            path = os.path.join(folder, free_name(file_name(one.session), one.source, taken))
             try:
                 with _open(one, env) as log:
                     blocks = fold_replay(
@@ -102,13 +103,6 @@ def _open(one: SessionSummary, env: Env) -> Iterator[Log]:
         if one.session not in log.source.name_sessions(log.path):
             raise LogNotReadable(f"{one.path} has no session {one.session}")
         yield log
-
-
-def _free_path(one: SessionSummary, folder: str, taken: Collection[str]) -> str:
-    """Return the file of a session's page; where sessions of several agents have one id, it names the agent."""
-    name = file_name(one.session)
-    plain, by_agent = os.path.join(folder, name), os.path.join(folder, f"{one.source}-{name}")
-    return by_agent if plain in taken else plain
 
 
 def _tick(

@@ -60,6 +60,7 @@ class LedgerQueries:
 
     def __init__(self, context: r.ReportContext) -> None:
         self._context = context
+        self._pages: dict[tuple[str, str], str] = {}
 
     def view(self, width: int) -> View:
         """Return the settings of tables, with the present time."""
@@ -139,12 +140,15 @@ class LedgerQueries:
 
     def page(self, session: SessionSummary) -> str:
         """Write a session as one HTML page into a private temporary folder; return the file."""
-        from sessionlog.cli.pages import file_name, page_view
+        from sessionlog.cli.pages import file_name, free_name, page_view
         from sessionlog.render.html.session import render_session
 
         view = page_view(resolve_zone(self._context.zone), datetime.now(UTC))
         with self._blocks(session) as (blocks, about):
-            path = os.path.join(self._page_folder, file_name(about.session))
+            key = session.source, about.session
+            if key not in self._pages:
+                self._pages[key] = free_name(file_name(about.session), session.source, self._pages.values())
+            path = os.path.join(self._page_folder, self._pages[key])
             files.replace_file(
                 path, (piece.encode("utf-8", "backslashreplace") for piece in render_session(blocks, view, about))
             )

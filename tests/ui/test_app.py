@@ -353,3 +353,14 @@ def test_the_progress_of_an_old_question_is_not_shown(app):
         assert "the newer answer" in screen(app)
 
     drive(app, steps)
+
+
+def test_pages_of_sessions_whose_ids_are_alike_are_files_of_their_own(app, tmp_path):
+    """Opened again, a session has the page that it had."""
+    ids = ["story", "Story", "sto:ry", "sto?ry"]
+    for name in ids[1:]:
+        shutil.copy(STORY, tmp_path / "logs" / f"{name}.jsonl")
+    found = [one for one in app.queries.sessions({}, None, lambda *_: None).rows if one.session in ids]
+    pages = [app.queries.page(one) for one in found]
+    assert len({os.path.basename(path).casefold() for path in pages}) == len(ids)
+    assert [app.queries.page(one) for one in found] == pages
