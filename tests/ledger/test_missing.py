@@ -7,7 +7,6 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from sessionlog.files import paths
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.compare import compare_derived
@@ -51,10 +50,8 @@ def failing(folder, number, calls=("stat", "lstat", "scandir", "listdir")):
 
     with pytest.MonkeyPatch.context() as patch:
         double = Double(os, calls, watch)
-        patch.setattr(paths, "os", double)
-        patch.setattr("sessionlog.reader.walk.os", double)
-        patch.setattr("sessionlog.ledger.identity.os", double)
-        patch.setattr("sessionlog.ledger.freshness.os", double)
+        for module in ("files.paths", "files.reading", "reader.walk", "ledger.identity", "ledger.freshness"):
+            patch.setattr(f"sessionlog.{module}.os", double)
         yield
 
 
