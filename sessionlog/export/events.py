@@ -141,6 +141,8 @@ class _Run:
         self._counts: dict[Session, int] = {}
         self._events = self._deleted = 0
         self._notes: list[str] = []
+        self._unread: set[int] = set()
+        """Keys of logs of which something could not be read or seen, so that the next export reads them again."""
 
     def write(self, selection: EventSelection, most_parts: int) -> ExportedEvents:
         """Write files and the manifest, and return what was written; months with more small files are merged."""
@@ -157,9 +159,14 @@ class _Run:
         ]
         parts = [chosen.parts[index] for index in changed]
         count, problems = self._read(parts, [chosen.sizes[index] for index in changed], selection)
-        self._end_sessions(has_all=selection.window is None and not selection.projects)
+        if selection.window is None and not selection.projects:
+            self._end_sessions(is_listed=all(problem.kind != "unreadable" for problem in chosen.problems))
+        for session, hashes in self._open.items():
+            self._state.put(session, bytes(hashes))
         for index in changed:
-            self._state.put_identity(_key(chosen.parts[index].path), identities[index])
+            key = _key(chosen.parts[index].path)
+            if key not in self._unread:
+                self._state.put_identity(key, identities[index])
         written, merged, replaced, manifest = list[File](), 0, list[str](), ""
         if not self._is_dry:
             written = list(write_files(self._target, self._machine, self._table))
@@ -195,6 +202,7 @@ class _Run:
                 self._table.add(self._changes(file))
             count += result.problem_count
             problems += result.problems
+            self._unread.update(map(_key, result.unread))
             done += logs
             if selection.progress is not None:
                 selection.progress(done, len(parts))
@@ -224,13 +232,15 @@ class _Run:
             self._open[session], self._counts[session] = self._state.hashes(session), 0
         return self._open[session]
 
-    def _end_sessions(self, *, has_all: bool) -> None:
-        """Write tombstones for events that a rewritten log has no more, and store the hashes."""
+    def _end_sessions(self, *, is_listed: bool) -> None:
+        """Write tombstones for events that a rewritten log has no more; not for what may only be out of reach."""
         for session, hashes in self._open.items():
-            if has_all:
+            end = self._counts[session] * WIDTH
+            if not is_listed and len(hashes) > end:  # a sub-agent's log may be where it cannot be seen
+                self._unread.add(session[0])
+            if session[0] not in self._unread:
                 self._table.add(self._tombstones(session, hashes))
-                del hashes[self._counts[session] * WIDTH :]
-            self._state.put(session, bytes(hashes))
+                del hashes[end:]
 
     def _tombstones(self, session: Session, hashes: bytearray) -> Iterable[dict[str, Any]]:
         for position in range(self._counts[session], len(hashes) // WIDTH):

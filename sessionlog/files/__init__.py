@@ -52,7 +52,7 @@ from sessionlog.files.paths import (
     stat_path,
     walk_folder,
 )
-from sessionlog.files.reading import open_log, read_small, reason_of, stat_open
+from sessionlog.files.reading import open_log, read_small, reason_of, stat_open, why_absent
 from sessionlog.files.urls import VERSIONED, is_url
 from sessionlog.files.whole_files import (
     copy_file,
@@ -72,6 +72,6 @@ __all__ = [
     "identity_of", "is_directory", "is_file", "is_url", "list_names", "lock", "make_directories", "make_private",
     "open_flags", "open_log", "open_temporary", "read_at", "read_small", "read_tail", "real_path", "reason_of",
     "remove_directory", "remove_file", "reopen_temporary", "replace_file", "replace_files", "scan_folder", "stat_open",
-    "stat_path", "sync", "sync_directory", "temporary_directory", "unlock", "walk_folder", "work_folder", "write_all",
-    "write_temporary",
+    "stat_path", "sync", "sync_directory", "temporary_directory", "unlock", "walk_folder", "why_absent", "work_folder",
+    "write_all", "write_temporary",
 ]  # fmt: skip

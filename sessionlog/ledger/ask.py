@@ -22,7 +22,7 @@ from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.freshness import RecordingEnv, Snapshot, changed_logs
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
+from sessionlog.ledger.schema import ELSEWHERE, GONE
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, scan_here, sync, without_waiting
 from sessionlog.pricing.book import PriceBook
@@ -49,7 +49,7 @@ class Where(Struct, frozen=True, kw_only=True):
         ledger: The ledger's file; None for a ledger in memory. Paths of this machine are read into memory anyway, and
             remote ones have a ledger of their own beside this one.
         env: The environment, which gives the folders of agents; the process's when None.
-        live: Leave out logs that no longer exist.
+        live: Leave out logs that were deleted.
         scanner: The function that scans jobs.
         progress: Called after every log.
     """
@@ -120,7 +120,7 @@ def _ask_ledger(where: Where, path: str, prices: PriceBook, question: Callable[[
     book = open_ledger(path, usual)
     try:
         refresh(book, where.env, paths=where.paths, scanner=where.scanner, progress=where.progress)
-        others = book.missing(GONE, ELSEWHERE, UNREADABLE) if where.live else []
+        others = book.missing(GONE, ELSEWHERE) if where.live else []
         if others or prices is not usual:
             kept, book = book, book.copy()
             kept.close()

@@ -24,6 +24,9 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Problems
 
+TABLES = (*SCHEMA.split(";"), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
+"""The statements that create a ledger's tables in an empty database."""
+
 _INSERT_FILE = insert("files", FILE)
 _CACHE_KB = 16_384
 
@@ -42,7 +45,8 @@ class Book(ReadBook):
         self._found = Problems()
         self._waiting: Writer | None = None
         if connection is None:
-            make_tables(self.connection)
+            for statement in TABLES:
+                self.connection.execute(statement)
 
     @property
     def problem_count(self) -> int:
@@ -91,7 +95,8 @@ class Book(ReadBook):
 
     def _writer(self) -> Writer:
         if self._waiting is None:
-            self.connection.execute("BEGIN IMMEDIATE")
+            if not self.connection.in_transaction:
+                self.connection.execute("BEGIN IMMEDIATE")
             self._waiting = Writer(self.connection, self.prices)
         return self._waiting
 
@@ -211,13 +216,6 @@ def open_in_memory() -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode = MEMORY")
     connection.execute("PRAGMA synchronous = OFF")
     return connection
-
-
-def make_tables(connection: sqlite3.Connection) -> None:
-    """Create the ledger's tables in an empty database."""
-    connection.executescript(
-        f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT"
-    )
 
 
 def problems_text(problems: Problems) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessionlog.ledger.schema import ATTRIBUTION, CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE
-from sessionlog.ledger.trust import is_older, version_of
+from sessionlog.ledger.trust import version_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,22 +64,13 @@ _FROM_7 = (
 )
 
 
-def migrate(connection: sqlite3.Connection) -> bool:
-    """Bring the tables of an older version up to date; return whether they were older."""
-    if not is_older(connection):
-        return False
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = version_of(connection)  # another process may have migrated it meanwhile
-        steps = (
-            (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (8, _FROM_7),
-        )  # fmt: skip
-        for older_than, statements in steps:
-            for statement in statements if version < older_than else ():
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    return True
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
+    version = version_of(connection)
+    steps = (
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (8, _FROM_7),
+    )  # fmt: skip
+    for older_than, statements in steps:
+        for statement in statements if version < older_than else ():
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")

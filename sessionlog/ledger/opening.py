@@ -7,15 +7,19 @@ It must belong to the user, no one else may write to it, and it must be a ledger
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.trust import file_flaw, foreign_code, has_tables, is_older, is_unreconciled, kind_flaw, read_only
+from sessionlog.reader.database import is_lock
 
 WAIT_SECONDS = 5.0
 """How long a writer waits for another one between two of its own transactions."""
+
+_PAUSE = 0.005
 
 
 def open_read_only(path: str) -> sqlite3.Connection:
@@ -48,6 +52,8 @@ def checked(connection: sqlite3.Connection, path: str) -> Iterator[None]:
         yield
     except BaseException as error:
         connection.close()
+        if is_lock(error):
+            raise LedgerUnusable(f"{path}: another process is writing to it; try again") from error
         if isinstance(error, sqlite3.Error | UnicodeDecodeError):  # SQLite may quote a damaged name
             raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` shows more") from error
         raise
@@ -61,9 +67,45 @@ def refuse(flaw: str | None) -> None:
 
 def check_kind(connection: sqlite3.Connection, path: str) -> bool:
     """Whether the file has tables; raise `LedgerUnusable` if they are not a ledger's, too new, or with foreign code."""
-    refuse(kind_flaw(connection, path))
-    code = foreign_code(connection)
-    if code is not None:
-        flaw = f"{path}: {code} is not ours; `sessionlog ledger rebuild` makes a ledger without it"
-        raise LedgerUnusable(flaw) from sqlite3.DatabaseError(code)
-    return has_tables(connection)
+    with one_state(connection):
+        refuse(kind_flaw(connection, path))
+        code = foreign_code(connection)
+        if code is not None:
+            flaw = f"{path}: {code} is not ours; `sessionlog ledger rebuild` makes a ledger without it"
+            raise LedgerUnusable(flaw) from sqlite3.DatabaseError(code)
+        return has_tables(connection)
+
+
+@contextmanager
+def one_state(connection: sqlite3.Connection) -> Iterator[None]:
+    """Read one state of a database inside the block: another process may be creating its tables."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def create_tables(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    """Create the tables of an empty database file, unless another process has just created them."""
+    _use_write_ahead_log(connection)
+    connection.execute("BEGIN IMMEDIATE")
+    if not has_tables(connection):
+        for statement in statements:
+            connection.execute(statement)
+    connection.execute("COMMIT")
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; SQLite itself does not wait for others who use the file, but fails at once."""
+    until = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not is_lock(error) or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return

@@ -26,7 +26,7 @@ from sessionlog.ledger.copies import (
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.quarter_hours import fill_totals
 from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, INDEXES, RESPONSE, SESSION
+from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, GONE, INDEXES, RESPONSE, SESSION
 from sessionlog.ledger.sessions import session_row
 from sessionlog.ledger.statements import choose, insert_rows
 from sessionlog.ledger.wire import match_all, match_near
@@ -128,7 +128,7 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
         for session_id, group in some:
             lost.discard(session_id)
             here = [row for row in group if row[2] != ELSEWHERE]
-            facts, archived = [row[1] for row in here or group], all(missing for _, _, missing in here)
+            facts, archived = [row[1] for row in here or group], all(missing == GONE for _, _, missing in here)
             rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
         insert_rows(connection, "all_sessions", SESSION, rows)
     connection.executemany("DELETE FROM all_sessions WHERE id = ?", ((session_id,) for session_id in lost))

@@ -21,6 +21,7 @@ from sessionlog.ledger.migrate import migrate
 from sessionlog.ledger.rows import LogRows, Row, SessionRows
 from sessionlog.ledger.schema import CALL, LABEL, NAME, RESPONSE, SESSION
 from sessionlog.ledger.sessions import facts_of, facts_text
+from sessionlog.ledger.trust import is_older
 from sessionlog.sources.record import ScannedSession
 
 _LABELS = f"SELECT id, {', '.join(LABEL)} FROM labels"  # noqa: S608 - names of the schema
@@ -52,8 +53,10 @@ def salvage(path: str, book: Book) -> Salvaged:
     """Copy all that can be read of a damaged file into an empty ledger; no other process may have the file open."""
     with closing(sqlite3.connect(path, isolation_level=None)) as old:
         old.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        with suppress(sqlite3.Error):
-            migrate(old)
+        with suppress(sqlite3.Error), old:
+            if is_older(old):
+                old.execute("BEGIN")
+                migrate(old)
         with suppress(sqlite3.Error, UnicodeDecodeError):
             for name, value in old.execute("SELECT name, value FROM meta WHERE name = 'machine'"):
                 book.set_meta(name, value)  # what was exported by the damaged ledger is this one's

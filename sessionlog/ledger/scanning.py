@@ -7,6 +7,7 @@ otherwise it is read from the start.
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,8 +76,9 @@ class Scanned(Struct, frozen=True, kw_only=True):
         identity: Its identity before it was read; None if it was gone.
         settled: It had not been written to for a while.
         head: A hash of its first bytes.
-        print: A hash of the last bytes before `rows.resume.offset`, or before the end of a log that is always read
-            whole.
+        offset: Up to where the log was read, unpacked: `rows.resume.offset`, or the end of a log that is always read
+            whole; 0 where it has no bytes of its own.
+        print: A hash of the last bytes before `offset`.
         prefix: A checksum of all bytes before `rows.resume.offset`; "" where the next scan begins at the start.
     """
 
@@ -86,6 +88,7 @@ class Scanned(Struct, frozen=True, kw_only=True):
     identity: Identity | None
     settled: bool
     head: str = ""
+    offset: int = 0
     print: str = ""
     prefix: str = ""
 
@@ -93,7 +96,7 @@ class Scanned(Struct, frozen=True, kw_only=True):
 def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folder: str | None = None) -> Scanned:
     """Scan a log; any error becomes a problem of the result. `folder`: see `to_rows`."""
     source = source or source_of(job.source)
-    identity = identify(job.path, source.sidecars(job.path))
+    identity = identify_log(source, job.path)
     settled = identity is not None and (is_versioned(identity[0]) or time.time_ns() - identity[3] > STABLE_AFTER_NS)
     # Opened before the scan: if the log is replaced meanwhile, the hashes are still those of the file that was there.
     with Ends(job.path if job.again or job.resume is not None else "") as ends, collector_off():
@@ -103,8 +106,7 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
         if failed and resume is not None and scan.problems.first[0].kind == "source_failed":  # its state may be damaged
             resume = None
             scan, failed = scan_or_explain(Log(source=source, path=job.path))
-        end = identity[2] if scan.resume is None and identity is not None else 0
-        tail = ends.before(scan.resume.offset if scan.resume is not None else end)
+        offset, tail = ends.tail(scan.resume.offset if scan.resume is not None else None)
         may_grow = job.again and identity is not None and time.time_ns() - identity[3] < GROWS_NS
         prefix = ends.prefix(scan.resume.offset) if scan.resume is not None and may_grow else ""
         if scan.resume is not None and not prefix:  # no scan goes on from its state, which a worker would have to send
@@ -117,9 +119,18 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
         identity=identity,
         settled=settled,
         head=hash_bytes(head) if head is not None and job.again else "",
+        offset=offset,
         print=tail if job.again else "",
         prefix=prefix,
     )
+
+
+def identify_log(source: Source, path: str) -> Identity | None:
+    """Return the identity of a log; None if it is gone, or its source cannot name its sidecars now."""
+    try:
+        return identify(path, source.sidecars(path))
+    except Exception:  # noqa: BLE001 - a folder that cannot be listed, or a bug in a source: the scan names it
+        return None
 
 
 @contextmanager
@@ -183,17 +194,37 @@ class Ends:
         self._head = head or b""
         return head
 
-    def before(self, offset: int, *, unpack: bool = False) -> str:
-        """Return a hash of the bytes before an offset; empty if there are none or they cannot be read.
+    def tail(self, offset: int | None) -> tuple[int, str]:
+        """Return an offset, None for the log's end, and a hash of the bytes before it.
 
-        For a packed log it is empty without `unpack`; with it, this has to be the first call.
+        The hash is empty if not all of them are there and can be read. Of a packed log this has to be the last call.
         """
-        if offset <= 0 or (self._is_packed and not unpack):
-            return ""
-        if offset <= len(self._head):  # all of a small log
-            return hash_bytes(self._head[max(0, offset - PRINT) : offset])
-        data = self._read(max(0, offset - PRINT), min(PRINT, offset))
-        return "" if data is None else hash_bytes(data)
+        if self._is_packed:
+            end, data = self._unpack(offset)
+        else:
+            end = self._size() if offset is None else offset
+            start = max(0, end - PRINT)
+            known = end <= len(self._head)  # all of a small log
+            data = self._head[start:end] if known else self._read(start, end - start) or b""
+        is_whole = data and offset in {None, end} and len(data) == min(end, PRINT)
+        return end, hash_bytes(data) if is_whole else ""
+
+    def _unpack(self, offset: int | None) -> tuple[int, bytes]:
+        """Unpack a log up to an offset, or to its end; return how far that is, and the last bytes before."""
+        end, data = len(self._head), self._head
+        if offset is not None and offset <= end:
+            return offset, data[max(0, offset - PRINT) : offset]
+        while piece := self._read(0, files.BUFFER if offset is None else min(offset - end, files.BUFFER)):
+            end, data = end + len(piece), (data + piece)[-PRINT:]
+        return end, data
+
+    def _size(self) -> int:
+        if self._file is None:
+            return 0
+        try:
+            return self._file.seek(0, os.SEEK_END)
+        except OSError:
+            return 0
 
     def prefix(self, offset: int) -> str:
         """Return a checksum of the bytes before an offset: of all up to 16 MiB, else of 64 blocks spread over them.
@@ -223,10 +254,7 @@ class Ends:
         if self._file is None:
             return None
         try:
-            if self._is_packed:
-                while start and (piece := self._file.read(min(start, files.BUFFER))):
-                    start -= len(piece)
-            else:
+            if not self._is_packed:  # it is read on from where the last reading ended
                 self._file.seek(start)
             pieces = []
             while count and (piece := self._file.read(count)):
@@ -247,4 +275,4 @@ def head_of(path: str, count: int) -> str:
 def tail_of(path: str, offset: int) -> str:
     """Return a hash of a log's bytes before an offset, unpacked; empty if they cannot be read."""
     with Ends(path) as ends:
-        return ends.before(offset, unpack=True)
+        return ends.tail(offset)[1]

@@ -7,11 +7,11 @@ import sqlite3
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger.book import Book, make_tables
+from sessionlog.ledger.book import TABLES, Book
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.migrate import migrate
-from sessionlog.ledger.opening import WAIT_SECONDS, check_kind, checked, refuse
-from sessionlog.ledger.trust import file_flaw, owner_flaw
+from sessionlog.ledger.opening import WAIT_SECONDS, check_kind, checked, create_tables, refuse
+from sessionlog.ledger.trust import file_flaw, is_older, owner_flaw
 from sessionlog.pricing.book import PriceBook
 
 _CACHE_KB = 16_384
@@ -32,10 +32,13 @@ def open_ledger(path: str, prices: PriceBook, *, shared: bool = False) -> Book:
     except (OSError, sqlite3.Error) as error:
         raise LedgerUnusable(f"{path}: {files.reason_of(error)}") from error
     with checked(connection, path):
-        was_older = _prepare(connection, path)
-    book = Book(prices, connection)
-    if was_older:
-        _complete_migration(book)
+        if not check_kind(connection, path):
+            create_tables(connection, TABLES)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+        book = Book(prices, connection)
+        if is_older(connection):
+            _bring_up_to_date(book)
     return book
 
 
@@ -52,28 +55,12 @@ def _connect(path: str, *, shared: bool) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=not shared)
 
 
-def _complete_migration(book: Book) -> None:
-    """Recompute the derived values and checksums of a migrated ledger."""
-    book.reconcile_all()
+def _bring_up_to_date(book: Book) -> None:
+    """Migrate the tables, and recompute derived values and checksums, in one transaction: no one sees half of it."""
     book.connection.execute("BEGIN IMMEDIATE")
-    write_checksums(book.connection)
-    book.commit()
-
-
-def _prepare(connection: sqlite3.Connection, path: str) -> bool:
-    """Check the kind of the file; create the tables of an empty one; return whether it was of an older version."""
-    if not check_kind(connection, path):
-        connection.execute("PRAGMA journal_mode = WAL")
-        _make(connection)
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
-    return migrate(connection)
-
-
-def _make(connection: sqlite3.Connection) -> None:
-    """Create the tables, unless another process has just done so."""
-    connection.execute("BEGIN IMMEDIATE")
-    [(tables,)] = connection.execute("SELECT COUNT(*) FROM sqlite_schema")
-    connection.execute("COMMIT")
-    if not tables:
-        make_tables(connection)
+    if is_older(book.connection):  # no other process has just done it
+        migrate(book.connection)
+        write_checksums(book.connection)
+        book.reconcile_all()  # commits
+    else:
+        book.commit()

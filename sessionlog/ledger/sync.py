@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sessionlog import files
 from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.checksums import write_checksums
-from sessionlog.ledger.identity import Identity, identify, is_same, path_of, stored_path
+from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
+from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.reading import problems_of
-from sessionlog.ledger.scanning import SMALL_LOG, Job, Scanned, collector_off, head_of, scan_job, tail_of
+from sessionlog.ledger.scanning import SMALL_LOG, Job, Scanned, collector_off, head_of, identify_log, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
 from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.ledger.writer import Writer
@@ -83,7 +83,7 @@ class Synced:
         files: Logs that exist.
         read: Logs that were read, wholly or in part.
         missing: Logs that are gone since the last sync.
-        failed: Logs that could not be read.
+        failed: Logs that could not be read, or are out of reach.
     """
 
     files: int
@@ -143,13 +143,13 @@ def sync(
     plan = _Plan(book, known)
     for item in listed:
         plan.add(item)
-    lost = {} if places is None else _lost(known, plan.seen, places)
+    lost, failed = ({}, 0) if places is None else _lost(book, known, plan, places)
     total = len(plan.seen) + plan.unlisted
     done = total - len(plan.jobs)
     if progress is not None and not plan.jobs and total:
         progress(total, total)
     if not (plan.jobs or lost or plan.back or is_unreconciled(book.connection)):
-        return Synced(files=len(plan.seen), read=0, missing=0)
+        return Synced(files=len(plan.seen), read=0, missing=0, failed=failed)
     inserter = _Inserter(book, known, plan)
     inserter.begin(lost)
     try:
@@ -162,7 +162,8 @@ def sync(
     except BaseException:
         inserter.roll_back()
         raise
-    return Synced(files=len(plan.seen), read=len(plan.jobs), missing=len(lost), failed=inserter.failed)
+    gone = sum(why == GONE for why in lost.values())
+    return Synced(files=len(plan.seen), read=len(plan.jobs), missing=gone, failed=failed + inserter.failed)
 
 
 class _Plan:
@@ -173,7 +174,8 @@ class _Plan:
         sources: Their sources by id.
         jobs: The logs to read.
         back: Ids of unchanged logs that were missing.
-        unlisted: Number of places and files that could not be listed.
+        unlisted: Number of places and files that could not be listed or recognised.
+        unreadable: Those that could not be listed.
     """
 
     def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]]) -> None:
@@ -184,6 +186,7 @@ class _Plan:
         self.jobs: list[Job] = []
         self.back: list[int] = []
         self.unlisted = 0
+        self.unreadable: list[str] = []
 
     def add(self, item: Log | Problem) -> None:
         """Compare a log with its row, or note a problem of listing."""
@@ -191,12 +194,14 @@ class _Plan:
             self.unlisted += 1
             if item.severity == "info":
                 self._book.unrecognised += 1
-            else:
-                self._book.note(Problems(count=1, first=(item,)))
+                return
+            self._book.note(Problems(count=1, first=(item,)))
+            if item.kind == "unreadable":
+                self.unreadable.append(item.path)
             return
         self.seen.add(item.path)
         self.sources[item.source.id] = item.source
-        identity = identify(item.path, item.source.sidecars(item.path))
+        identity = identify_log(item.source, item.path)
         row = self._known.get(item.path)
         if row is not None and identity is not None and is_current(row, item.source.parser_version, identity):
             if row[_AT["missing"]]:
@@ -264,18 +269,25 @@ def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
     )
 
 
-def _lost(known: Mapping[str, tuple[Any, ...]], seen: set[str], places: Sequence[str]) -> dict[int, int]:
-    """Return id → new value of `missing` for known logs that are not listed."""
-    folders = tuple(place if place.endswith(os.sep) else place + os.sep for place in places)
+def _lost(
+    book: Book, known: Mapping[str, tuple[Any, ...]], plan: _Plan, places: Sequence[str]
+) -> tuple[dict[int, int], int]:
+    """Return id → new value of `missing` for known logs that are not listed, and how many logs are out of reach.
+
+    The places of these become problems of the book.
+    """
+    missing = Missing(places, plan.seen, plan.unreadable)
     lost = {}
     for path in known:
-        if path not in seen:
+        if path not in plan.seen:
             row = known[path]
-            here = path in places or path.startswith(folders)
-            why = GONE if here and files.stat_path(path) is None else ELSEWHERE
-            if row[_AT["missing"]] != why:
-                lost[row[0]] = why
-    return lost
+            log = Known(path, row[0], row[_AT["missing"]], row[_AT["device"]])
+            why = missing.why(log)
+            if log.missing != why:
+                lost[log.file_id] = why
+    for problem in missing.problems:
+        book.note(Problems(count=1, first=(problem,)))
+    return lost, missing.unreadable
 
 
 class _Inserter:
@@ -407,7 +419,7 @@ class _Inserter:
         return [
             file_id
             for file_id, source, head, tail, offset, size in missing
-            if any(not tail or tail_of(path, offset or size) == tail for path in begun.get((source, head), ()))
+            if tail and any(tail_of(path, offset or size) == tail for path in begun.get((source, head), ()))
         ]
 
     def roll_back(self) -> None:
@@ -431,12 +443,13 @@ def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
 def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
     identity = scanned.identity or (0, 0, 0, 0, 0, "")
     resume, problems = scanned.rows.resume, scanned.rows.problems
-    offset, line = (0, 0) if resume is None else (resume.offset, resume.line)
+    line = 0 if resume is None else resume.line
     if not scanned.from_start and row is not None and job.resume is not None:
         before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]
         problems = Problems(count=problems.count + len(before), first=(*before, *problems.first))
     return (
         None if row is None else row[0], stored_path(job.path), job.source, parser, *identity,
-        scanned.settled and scanned.identity is not None, offset, line, scanned.head, scanned.print, scanned.prefix,
+        scanned.settled and scanned.identity is not None, scanned.offset, line, scanned.head, scanned.print,
+        scanned.prefix,
         HERE, 1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
     )  # fmt: skip

@@ -22,6 +22,7 @@ from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.checksums import write_checksums
+from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.salvage import Salvaged, salvage
 from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.store import is_damaged, open_ledger
@@ -39,7 +40,7 @@ class Forgettable:
         gone: Ids of logs that are gone: these can be forgotten.
         records: Responses of theirs that count.
         sessions: Sessions in them.
-        there: Matching logs that still exist; the next sync would read them again, so they stay.
+        there: Matching logs that still exist, or may exist where they cannot be seen; they stay.
     """
 
     gone: tuple[int, ...]
@@ -101,7 +102,7 @@ def find_forgettable(book: Book, *, sources: Sequence[str] = (), before_ns: int 
         if (not sources or any(fnmatchcase(str(row[1]), pattern.strip().lower()) for pattern in sources))
         and (before_ns is None or before_ns > (row[4] if last.get(row[0]) is None else last[row[0]]))
     ]
-    gone = [row for row in fitting if row[2] == GONE]
+    gone = [row for row in fitting if row[2] == GONE and files.why_absent(path_of(row[5])) == ""]
     ids = {row[0] for row in gone}
     sessions = {
         session for file_id, session in book.query("SELECT file_id, session_id FROM log_sessions", {}) if file_id in ids
@@ -114,8 +115,8 @@ def find_forgettable(book: Book, *, sources: Sequence[str] = (), before_ns: int 
     )
 
 
-_LOGS = """SELECT id, source, missing, (SELECT COUNT(*) FROM responses r WHERE r.file_id = f.id AND r.counts), mtime_ns
-    FROM files f"""
+_LOGS = """SELECT id, source, missing, (SELECT COUNT(*) FROM responses r WHERE r.file_id = f.id AND r.counts), mtime_ns,
+    path FROM files f"""
 _LAST = """SELECT file_id, MAX(time_ns)
     FROM (SELECT file_id, time_ns FROM responses UNION ALL SELECT file_id, time_ns FROM calls) GROUP BY 1"""
 
@@ -194,7 +195,8 @@ def _open_undamaged(path: str, prices: PriceBook) -> Book | None:
 def _read_all_again(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced | None:
     """Mark all logs as changed, so that a sync reads those that exist, and recompute all derived values."""
     book.connection.execute("BEGIN IMMEDIATE")
-    book.connection.execute("UPDATE files SET settled = 0, offset = 0, stamp = stamp + 1")
+    book.connection.execute("UPDATE files SET settled = 0, stamp = stamp + 1")
+    book.connection.execute("DELETE FROM resumes")
     book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     book.set_meta("prices", "")
     book.commit()

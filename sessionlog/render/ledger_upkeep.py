@@ -44,9 +44,9 @@ def render_forgettable(found: Forgettable) -> str:
 
 
 def kept_note(found: Forgettable) -> str:
-    """Return the sentence why existing logs are not forgotten."""
-    logs, them = ("1 log that fits is", "it") if found.there == 1 else (f"{found.there:,} logs that fit are", "them")
-    return f"{logs} still there and will not be forgotten: the next sync would read {them} again"
+    """Return the sentence why logs that were not deleted are not forgotten."""
+    logs = "1 log that fits was" if found.there == 1 else f"{found.there:,} logs that fit were"
+    return f"{logs} not deleted and will not be forgotten"
 
 
 def render_verified(verified: Verified) -> Iterator[Line]:

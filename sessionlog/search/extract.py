@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify
+from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity
 from sessionlog.ledger.row_spool import RowSpool
-from sessionlog.ledger.scanning import Ends
+from sessionlog.ledger.scanning import Ends, identify_log
 from sessionlog.search.segments import COPY, NO_TIME
 from sessionlog.search.texts import own_session
 from sessionlog.sources.fold_items import Item, ItemFold, ItemState
@@ -98,7 +98,7 @@ class Extracted(Struct, frozen=True, kw_only=True):
 def extract(job: Job, folder: str | None = None) -> Extracted:
     """Read a log; large results are in a file in `folder`."""
     source = source_of(job.source)
-    identity = identify(job.path, source.sidecars(job.path))
+    identity = identify_log(source, job.path)
     settled = identity is not None and time.time_ns() - identity[3] > STABLE_AFTER_NS
     with Ends(job.path) as ends:
         resume = job.resume

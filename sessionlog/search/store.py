@@ -20,6 +20,7 @@ from zlib import crc32
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
+from sessionlog.ledger.opening import WAIT_SECONDS, create_tables, one_state
 from sessionlog.ledger.trust import file_flaw, has_tables, owner_flaw
 
 APPLICATION = 0x5E5510C7
@@ -31,7 +32,6 @@ VERSION = 2
 TOKENIZER = "unicode61 remove_diacritics 2"
 """Words are letters and digits, without regard to case and accents."""
 
-WAIT_SECONDS = 5.0
 _HASH_BYTES = 16 << 20
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
@@ -91,6 +91,13 @@ CREATE TABLE digests (
 """
 """`numbers` of a segment: NULL where they are `first`, `first + 1` … `last`. `digests` finds the segments that have an
 item with a text, among them the original of a copy. A search reads an index of `segments` instead of its long rows."""
+
+_TABLES = (
+    *SCHEMA.split(";\n"),
+    f"INSERT INTO words (words, rank) VALUES ('hashsize', {_HASH_BYTES})",  # noqa: S608 - a number
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
 
 
 FORGET_CHECKSUMS = "DELETE FROM meta WHERE name IN ('checksum', 'digests')"
@@ -235,17 +242,11 @@ def _escaped(path: str) -> str:
 
 def _prepare(connection: sqlite3.Connection, path: str) -> None:
     """Check the kind of the file, and create the tables of an empty one."""
-    [(application,)] = connection.execute("PRAGMA application_id")
-    if not has_tables(connection):
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")
-        if not has_tables(connection):  # another process may just have created them
-            for statement in SCHEMA.split(";\n"):
-                connection.execute(statement)
-            connection.execute("INSERT INTO words (words, rank) VALUES ('hashsize', ?)", (_HASH_BYTES,))
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
+    with one_state(connection):
+        is_empty = not has_tables(connection)
+        [(application,)] = connection.execute("PRAGMA application_id")
+    if is_empty:
+        create_tables(connection, _TABLES)
     elif application != APPLICATION:
         if not _OURS.issubset(name for (name,) in connection.execute("SELECT name FROM sqlite_schema")):
             raise LedgerUnusable(f"{path} is another program's database")

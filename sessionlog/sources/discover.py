@@ -38,11 +38,11 @@ def discover(env: Env, sources: Sequence[Source]) -> Iterator[Log | Problem]:
     seen: set[_Key] = set()
     for source in sources:
         for place in source.locate(env):
-            missing = _missing(place)
-            if missing is None:
+            reason = files.why_absent(place)
+            if reason is None:
                 yield from _once(source, source.list_logs(place), seen)
-            elif missing:
-                yield Problem(path=place, kind="unreadable", detail=missing)
+            elif reason:
+                yield Problem(path=place, kind="unreadable", detail=reason)
 
 
 def find_logs(
@@ -174,19 +174,6 @@ def _knows(source: Source, path: str, head: bytes) -> bool:
         raise
     except Exception:  # noqa: BLE001 - a bug in another package must not stop the search
         return False
-
-
-def _missing(place: str) -> str | None:
-    """Return why a place cannot be listed; "" if it does not exist, None if it can."""
-    if files.is_url(place):
-        return None if files.exists(place) else ""
-    try:
-        os.stat(place)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return ""
-    except OSError as error:
-        return files.reason_of(error)
-    return None
 
 
 def _unknown(path: str) -> Problem:

@@ -23,6 +23,7 @@ from sessionlog.transcript.event_rows import COLUMNS, EventRows, Row
 
 _PIECE = 32 << 20
 _NAMED = 5
+_UNREAD = frozenset({"unreadable", "source_failed"})
 
 
 class LogPart(Struct, frozen=True, kw_only=True):
@@ -91,11 +92,13 @@ class Written(Struct, frozen=True, kw_only=True):
         files: The files of their rows, in order.
         problem_count: Problems of the logs.
         problems: The first of them.
+        unread: The logs of which something could not be read, though it may be there.
     """
 
     files: tuple[EventFile, ...]
     problem_count: int = 0
     problems: tuple[Problem, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def write_rows(parts: Sequence[LogPart], wanted: Wanted, folder: str) -> Written:
@@ -105,24 +108,28 @@ def write_rows(parts: Sequence[LogPart], wanted: Wanted, folder: str) -> Written
         OSError: There is no room for them.
     """
     with _Writer(folder) as writer, collector_off():
-        count, problems = 0, list[Problem]()
-        for item in _rows(parts, wanted):
+        count, problems, unread = 0, list[Problem](), dict[str, None]()
+        for part, item in _rows(parts, wanted):
             if isinstance(item, Problem):
                 count += item.severity == "damage"
                 if item.severity == "damage" and len(problems) < _NAMED:
                     problems.append(item)
+                if item.kind in _UNREAD:
+                    unread[part.path] = None
                 continue
             line = encode_row(item)
             writer.add(redact_line(line) if wanted.redact else line)
-        return Written(files=tuple(writer.finish()), problem_count=count, problems=tuple(problems))
+        return Written(
+            files=tuple(writer.finish()), problem_count=count, problems=tuple(problems), unread=tuple(unread)
+        )
 
 
-def _rows(parts: Sequence[LogPart], wanted: Wanted) -> Iterator[Row | Problem]:
+def _rows(parts: Sequence[LogPart], wanted: Wanted) -> Iterator[tuple[LogPart, Row | Problem]]:
     columns = frozenset(wanted.columns)
     for part in parts:
         log = Log(source=source_of(part.source), path=part.path)
         for session in part.sessions:
-            yield from _read(log, session, columns, wanted)
+            yield from ((part, item) for item in _read(log, session, columns, wanted))
 
 
 def _read(log: Log, session: str, columns: Collection[str], wanted: Wanted) -> Iterator[Row | Problem]:

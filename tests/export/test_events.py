@@ -1,6 +1,8 @@
 """Export of events to parquet: each event once, without secrets, and only what is new."""
 
+import errno
 import json
+import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -10,11 +12,14 @@ import pytest
 
 from sessionlog.analytics.sql.event_logs import EventSelection
 from sessionlog.cli import main
-from sessionlog.errors import NotExported
+from sessionlog.errors import LogNotReadable, NotExported
 from sessionlog.export.destination import LocalFolder
 from sessionlog.export.event_state import EventState
 from sessionlog.export.events import export_events
+from sessionlog.files import reading
 from tests.export.conftest import event
+from tests.ledger.little_home import LittleHome
+from tests.ledger.little_logs import PATHS
 
 LATEST = """SELECT {columns} FROM (SELECT * FROM read_parquet('{team}/events/*/*/*/*.parquet') QUALIFY row_number() OVER
     (PARTITION BY machine_id, log_key, session, position ORDER BY revision DESC) = 1) WHERE NOT deleted ORDER BY ALL"""
@@ -243,3 +248,46 @@ def test_the_command_writes_events_beside_numbers(tmp_path, log, monkeypatch, ca
         "tools",
         "usage",
     ]
+
+
+def test_what_is_out_of_reach_is_not_deleted(tmp_path, monkeypatch):
+    """Of a sub-agent's log below a folder that cannot be listed, and of a log that fails midway; both come back."""
+    home = LittleHome(tmp_path)
+    log, part = (
+        next(path for path in PATHS["claude"] if ("subagents" in path) is is_part) for is_part in (False, True)
+    )
+    home.append(log, [("answer", number, 3) for number in range(4)])
+    home.append(part, [("answer", number, 3) for number in range(10, 14)])
+    env = {**home.env, "XDG_STATE_HOME": str(tmp_path / "state")}
+
+    def send():
+        done = export_events(str(tmp_path / "team"), EventSelection(env=env, jobs=1), "m1")
+        return done.deleted, len(rows(tmp_path))
+
+    _, before = send()
+    hidden = str(home.at(part).parent)
+
+    def scan(folder, real=os.scandir):
+        if str(folder) == hidden:
+            raise OSError(errno.EIO, "input/output error", folder)
+        return real(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", scan)
+        assert send() == (0, before)
+        home.append(log, [("answer", 5, 3)])
+        assert send() == (0, before)
+    assert send() == (0, before + 2)
+
+    def failing(reader, buffer, real=reading._LogReader.readinto):
+        if reader.name == str(home.at(log)) and reader.tell() > 100:
+            raise LogNotReadable(f"{reader.name}: input/output error")
+        return real(reader, memoryview(buffer)[:1000])
+
+    home.append(log, [("answer", 6, 3)])
+    with monkeypatch.context() as patch:
+        patch.setattr(reading._LogReader, "readinto", failing)
+        assert send() == (0, before + 2)
+    assert send() == (0, before + 4)
+    home.at(part).unlink()
+    assert send() == (4, before)

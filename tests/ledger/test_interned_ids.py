@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from sessionlog.ledger.book import make_tables
+from sessionlog.ledger.book import TABLES
 from sessionlog.ledger.interned_ids import InternedIds
 
 LABEL = ("acme", "m", "unknown", "/w", "main", "1", "main", "request", "exact", "", "", "", "", "")
@@ -15,7 +15,8 @@ NAME = ("Bash", "", "main", "/w")
 def connection():
     """An empty book."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    make_tables(connection)
+    for statement in TABLES:
+        connection.execute(statement)
     yield connection
     connection.close()
 

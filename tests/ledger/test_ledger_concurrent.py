@@ -4,12 +4,19 @@ import json
 import os
 import sqlite3
 import time
+from contextlib import suppress
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from sessionlog import files
+from sessionlog.conversation.stores.sqlite import SQLiteStore
 from sessionlog.ledger import store
 from sessionlog.ledger.ask import BUSY, Where, ask
+from sessionlog.ledger.schema import VERSION
+from sessionlog.search.store import open_index
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PATHS
@@ -169,3 +176,94 @@ def test_two_that_make_a_ledger_at_once_make_one(home, tmp_path):
     children = [fork(lambda: of_ledger(home, PRICES)) for _ in range(4)]
     assert [wait(child) for child in children] == [0] * 4
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
+class Interrupted(sqlite3.Connection):
+    """A connection before whose statement of one number somebody else does something."""
+
+    left = 0
+    visit = staticmethod(lambda: None)
+
+    def execute(self, *arguments):
+        """Run a statement."""
+        Interrupted.left -= 1
+        if Interrupted.left == 0:
+            Interrupted.visit()
+        return super().execute(*arguments)
+
+
+def open_interrupted(monkeypatch, opened, visit, number):
+    """Open while `visit` comes before this statement of the opening; whether there was such a statement."""
+    connect = sqlite3.connect
+    Interrupted.left, Interrupted.visit = number, staticmethod(visit)
+    with monkeypatch.context() as patch:
+        patch.setattr("sqlite3.connect", lambda *args, **named: connect(*args, **named, factory=Interrupted))
+        opened()
+    return Interrupted.left <= 0
+
+
+OPENINGS = {
+    "ledger": lambda path: store.open_ledger(path, PRICES).close(),
+    "index": lambda path: open_index(path)[0].close(),
+    "conversations": lambda path: SQLiteStore(path).close(),
+}
+
+
+@pytest.mark.parametrize("what", OPENINGS)
+def test_another_first_use_may_come_at_any_moment(tmp_path, monkeypatch, what):
+    """It makes the file before any statement of this one, and both have it, once."""
+    connect, path = sqlite3.connect, ""
+
+    def visit():
+        with pytest.MonkeyPatch.context() as patch, suppress(OSError, ValueError):  # locked while this one creates
+            patch.setattr("sqlite3.connect", lambda *args, **named: connect(*args, **{**named, "timeout": 0}))
+            patch.setattr("sessionlog.ledger.opening.WAIT_SECONDS", 0)
+            OPENINGS[what](path)
+
+    number, is_reached = 0, True
+    while is_reached:
+        number += 1
+        path = str(tmp_path / f"{number}" / "it.db")
+        is_reached = open_interrupted(monkeypatch, partial(OPENINGS[what], path), visit, number)
+        OPENINGS[what](path)
+    assert number > 5
+
+
+@pytest.mark.parametrize("what", ["ledger", "index"])
+def test_a_first_use_waits_for_another_one_that_has_the_lock(tmp_path, monkeypatch, what):
+    """SQLite does not wait by itself where the journal's mode is set."""
+    path = str(tmp_path / "it.db")
+    files.make_private(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr("sessionlog.ledger.opening.time.sleep", lambda _: other.close())
+    OPENINGS[what](path)
+    [(mode,)] = sqlite3.connect(path).execute("PRAGMA journal_mode")
+    assert mode == "wal"
+
+
+def test_a_migration_is_whole_or_not_there(tmp_path, monkeypatch):
+    """Who opens an older ledger meanwhile sees the older one, and what is derived of the new one with its tables."""
+    path = tmp_path / "ledger.db"
+    dump = (Path(__file__).parents[2] / "testdata/ledger/version-4.sql").read_text()
+    seen = set()
+
+    def look():
+        other = sqlite3.connect(path, timeout=0)
+        [(version,)] = other.execute("PRAGMA user_version").fetchall()
+        columns = "COUNT(*) FILTER (WHERE checksum = ''), COUNT(*)"
+        [(unmarked, gone)] = other.execute(f"SELECT {columns} FROM files WHERE missing").fetchall()
+        seen.add((version, unmarked, gone))
+        other.close()
+
+    for number in range(1, 10_000, 40):
+        path.unlink(missing_ok=True)
+        made = sqlite3.connect(path)
+        made.executescript(dump)
+        made.execute("PRAGMA journal_mode = WAL")
+        made.close()
+        path.chmod(0o600)
+        if not open_interrupted(monkeypatch, lambda: store.open_ledger(str(path), PRICES).close(), look, number):
+            break
+        assert open_interrupted(monkeypatch, lambda: store.open_ledger(str(path), PRICES).close(), look, 1)
+    assert seen == {(4, 0, 2), (VERSION, 0, 2)}

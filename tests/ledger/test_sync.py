@@ -18,6 +18,7 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.sync import scan_here, sync
+from sessionlog.ledger.upkeep import rebuild
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources import discover as discovery
 from sessionlog.sources import registry
@@ -218,6 +219,37 @@ def test_a_fork_of_a_log_without_a_place_to_go_on_does_not_take_its_place(home):
     home.append(SECOND, [("noise", number, 1) for number in range(30)])
     home.delete(NATIVE)
     assert requests(home) == 1 + 49 + 44
+
+
+@pytest.mark.parametrize("log", [NATIVE, CLAUDE])
+def test_a_packed_log_that_is_gone_is_remembered_where_a_new_one_begins_like_it(home, log):
+    """For longer than what a log is known by at its beginning: a long prompt, or a part of what was there."""
+    new = {NATIVE: SECOND, CLAUDE: FORK}[log]
+    home.append(log, [("answer", number, 3) for number in range(2, 60)])
+    home.pack(log)
+    before = requests(home)
+    home.copy(f"{log}.gz", f"{new}.gz", 40)
+    assert len(home.content(f"{new}.gz")) > 4096
+    home.delete(f"{log}.gz")
+    assert requests(home) == before + (39 if log == NATIVE else 0)
+    assert of_ledger(home, PRICES, live=True) == of_scan(home, PRICES)
+
+
+@pytest.mark.parametrize("log", [NATIVE, CLAUDE])
+@pytest.mark.parametrize("rows", [1, 3, 60])
+def test_a_packed_log_that_moved_or_was_unpacked_is_let_go_of(home, log, rows):
+    """Whatever its length, also after all logs were read again."""
+    new = {NATIVE: SECOND, CLAUDE: FORK}[log]
+    home.append(log, [("answer", number, 3) for number in range(2, 2 + rows)])
+    home.pack(log)
+    jobs_of(home)
+    home.move(f"{log}.gz", f"{new}.gz")
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+    rebuild(home.ledger, PRICES, home.env)
+    content, status = home.content(f"{new}.gz"), home.at(f"{new}.gz").stat()
+    home.at(f"{new}.gz").unlink()
+    home.put(new, content, status.st_mtime_ns)
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
 
 
 @pytest.mark.parametrize("row", [("answer", 2, 2), ("paid", 1, 9)])

@@ -212,6 +212,14 @@ def test_clocks_may_differ():
     assert len(totals(on_wire("w", at(10, response_id="a")), in_log("s", at(310, response_id="a")))) == 1
 
 
+@pytest.mark.parametrize("named", [{}, {"response_id": "a"}])
+@pytest.mark.parametrize("second", [-30, 90])
+def test_a_request_outside_of_its_session_on_the_wire_has_no_pair(second, named):
+    """A clock has jumped: its time says nothing, and what it may affect is looked for by its session's time."""
+    wire, log = on_wire("w", at(second, latency_ms=4000, **named)), in_log("s", at(second, **named))
+    assert totals(wire, log) == [("s", 1, 10, 5, None), ("w", 1, 10, 5, 4000)]
+
+
 def test_equal_tokens_are_paired_in_order():
     """The first with the first, as each has its own latency."""
     wire = on_wire("w", at(5, latency_ms=1000), at(8, latency_ms=2000))
