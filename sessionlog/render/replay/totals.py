@@ -84,8 +84,8 @@ class SessionTotals:
 
     @property
     def provider(self) -> str:
-        """The session's provider, or the harness that ran it."""
-        return self._start.provider or self._start.resolved_harness or ""
+        """The session's provider."""
+        return self._start.served_by
 
     def usage(self, logged: TokenUsage | None, provider: str = "") -> TokenUsage | None:
         """Return logged usage in disjoint classes; in logs of the Go original the dialect depends on the provider."""
