@@ -16,6 +16,7 @@ from sessionlog import files
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
+from sessionlog.cli.options import split_list
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import note_archived, parse_moment, price_book, read_settings
 from sessionlog.cli.share import share_of, share_session
@@ -54,7 +55,7 @@ def replay(
     *,
     follow: bool,
     speed: str | None,
-    only: str | None,
+    only: list[str] | None,
     at: str | None,
     all_messages: bool,
     full: bool,
@@ -81,7 +82,7 @@ def replay(
     others = {"--follow": follow, "--speed": factor, "--json": as_json, "--plain": plain}
     share = share_of(others, html=html, markdown=markdown, scrub=scrub, force=force, full=full, tz=tz)
     start_ns = parse_moment("--at", at)
-    chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
+    chosen = selector(split_list(only))
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
         [target] = newest_sessions(1, read_settings(), directory)
