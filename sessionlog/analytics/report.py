@@ -127,7 +127,7 @@ class Report:
             names = ((order, self.rows[place].keys[key]) for key, order in periods)
             return [(name != UNKNOWN, order(name)) for order, name in names]
 
-        kept = sorted(sorted(range(len(self.rows)), key=age, reverse=True)[:limit])
+        kept = sorted(sorted(range(len(self.rows)), key=age, reverse=True)[: max(0, limit)])
         return replace(self, rows=tuple(self.rows[place] for place in kept), hidden_rows=len(self.rows) - len(kept))
 
     def to_dict(self) -> dict[str, Any]:
