@@ -145,7 +145,7 @@ def _find(book: ReadBook, target: str) -> tuple[int, str, str, bool]:
 
 
 def _why_not_found(target: str, *, is_known: bool) -> str:
-    """Say why a text names no session, and what to do; `is_known`: it is a log in the ledger."""
+    """Return why a text names no session, and what to do; `is_known`: it is a log in the ledger."""
     if files.stat_path(target) is None:
         return "no such file, and no session has this id; `sessionlog sessions` lists them"
     if files.is_directory(target):
