@@ -15,11 +15,11 @@ from itertools import islice
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sessions import SessionSummary, fold_session
 from sessionlog.analytics.status import sums
-from sessionlog.analytics.status.answer import spellings
 from sessionlog.analytics.status.book import ask_about
 from sessionlog.analytics.status.sums import SessionRow
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.identity import stored_forms
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
@@ -71,7 +71,7 @@ def _finder(log: Log, session: str | None, now: datetime | None) -> Callable[...
     name = session or next(iter(names), "")
 
     def find(path: str, book: ReadBook, **_: bool) -> SessionSummary | None:
-        for row in sums.find_in_log(book.query, spellings(path), selection.now_ns, name):
+        for row in sums.find_in_log(book.query, stored_forms(path), selection.now_ns, name):
             if row.session == name or len(names) < 2:  # a file that is one session may have another name
                 return fold_session(book, selection, row.id) or _without_responses(row)
         return None

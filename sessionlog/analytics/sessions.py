@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def reason(session: SessionSummary) -> str:
     """Return why a session is not a success, for tables; empty for a success."""
     if session.status == "unfinished":
-        return "no end: killed?" if session.counted else session.error
+        return "no end: killed?" if session.counted else session.error or "no end: killed?"
     if session.status in ("success", "running"):
         return ""
     return session.error or session.status.replace("_", " ")

@@ -24,7 +24,7 @@ def export(
     otlp: str | None,
     parquet: bool,
     header: list[str] | None,
-    signals: str | None,
+    signals: list[str] | None,
     content: bool,
     again: bool,
     redact_projects: bool,
@@ -61,7 +61,7 @@ def export(
     _check_collector(destination, {**of_parquet, "--no-text": no_text})
     _to_collector(
         arguments, otlp, headers=_headers(header or ()), dry_run=dry_run, as_json=as_json, content=content, again=again,
-        signals=None if signals is None else r.split_list([signals]),
+        signals=None if signals is None else r.split_list(signals),
     )  # fmt: skip
 
 

@@ -89,7 +89,7 @@ def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | 
 
 def _value(option: Option, text: str) -> str | float | None:
     """Return an option's value from its text; None if it is empty or may be invalid."""
-    if option.kind == "flag" or not text:
+    if option.kind == "flag" or not text.strip():
         return None
     if option.kind == "decimal":
         plain = text.replace(".", "", 1)

@@ -17,6 +17,7 @@ from sessionlog.analytics.session_totals import session_totals
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
+from sessionlog.cli.options import split_list
 from sessionlog.cli.output import PIECE, fail, note
 from sessionlog.cli.reporting import note_archived, own_prices, parse_moment, read_settings
 from sessionlog.cli.share import share_of, share_session
@@ -56,7 +57,7 @@ def replay(
     *,
     follow: bool,
     speed: str | None,
-    only: str | None,
+    only: list[str] | None,
     at: str | None,
     all_messages: bool,
     full: bool,
@@ -83,7 +84,7 @@ def replay(
     others = {"--follow": follow, "--speed": factor, "--json": as_json, "--plain": plain}
     share = share_of(others, html=html, markdown=markdown, scrub=scrub, force=force, full=full, tz=tz)
     start_ns = parse_moment("--at", at)
-    chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
+    chosen = selector(split_list(only))
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
         [target] = newest_sessions(1, read_settings(), directory)

@@ -266,3 +266,9 @@ def test_a_followed_log_is_shown_before_it_is_finished(tmp_path):
         file.write(b"".join(lines[1:]))
     assert list(texts)[-1].endswith(" ━━")
     assert os.path.getsize(log) == os.path.getsize(STORY)
+
+
+def test_types_may_be_given_one_by_one():
+    """As in one list with commas; none is dropped."""
+    types = ("--only", "tool.call", "--only", "llm.response")
+    assert run(STORY, "--json", *types).stdout == run(STORY, "--json", "--only", "tool.call,llm.response").stdout

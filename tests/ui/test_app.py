@@ -143,6 +143,20 @@ def test_usage_is_narrowed_and_widened(app):
     drive(app, steps)
 
 
+def test_of_many_days_the_newest_are_shown(app, monkeypatch):
+    """Enter on one of them narrows to that day."""
+    monkeypatch.setattr(views, "_ROWS", 1)
+
+    async def steps(pilot):
+        await pilot.press("2", "right", "right", "right", "right", "d")
+        await until(pilot, lambda: "by day · all time" in screen(app) and "1 more row (--limit)" in screen(app))
+        assert "21 Nov" in screen(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "2026-11-21" in screen(app))
+
+    drive(app, steps)
+
+
 def test_keys_that_come_at_once_belong_to_the_view_that_they_open(app):
     """A slow connection brings several keys in one piece: the second is not for the view before."""
 

@@ -99,7 +99,7 @@ class ResponseReader:
         nano, _ = read_usd(response.get("cost_usd"))
         if nano:
             return Cost(nano=nano)
-        provider = provider or self.start.provider or self.start.resolved_harness or ""
+        provider = provider or self.start.served_by
         estimate = self._estimate(provider, models, usage, time_ns) if usage else None
         if not estimate and cost_is_recorded(nano, response.get("attempt") or {}):
             return Cost(nano=0, unchecked=self._price is None)

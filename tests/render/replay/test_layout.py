@@ -74,6 +74,12 @@ def test_a_failed_tool_says_so_beside_its_name_or_below():
     assert long[3].startswith("    ✘ no no")
 
 
+def test_the_name_of_a_command_is_no_provider():
+    """A harness served the requests in the Go original's logs only; ours name the command that was recorded there."""
+    assert show(("session.start", {"v": 1, "resolved_harness": "true"}))[0] == "━━ s · 2026-11-21 10:00:00 UTC ━━"
+    assert show(("session.start", {"resolved_harness": "claude"}))[0] == "━━ s · claude · 2026-11-21 10:00:00 UTC ━━"
+
+
 def test_an_unusual_finish_is_said():
     """An answer that ran into a limit is not one that was finished."""
     assert "stopped: length" in show(("llm.response", {"content": "x", "finish_reason": "length"}))[2]
