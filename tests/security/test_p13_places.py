@@ -92,10 +92,14 @@ PLACES = {
 
 
 def _ledger_of(name):
-    """A command's first line, with a place for its ledger."""
+    """A command's first line, with a place for its ledger; what else it writes is beside that."""
     words = name.split()
-    line = next(line for line in all_commands(Path("own")) if line[: len(words)] == words)
-    return lambda path: ([*line, "--ledger", path], {})
+
+    def place(path):
+        lines = all_commands(Path(path).parent / "own")
+        return [*next(line for line in lines if line[: len(words)] == words), "--ledger", path], {}
+
+    return place
 
 
 HAVE_LEDGER = {name for name, known in options.COMMANDS.items() if any(one.name == "--ledger" for one in known)}
@@ -112,10 +116,15 @@ PAIRS = [(place, what) for place in PLACES for what in WHAT]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _modules_loaded():
+def _modules_loaded(tmp_path_factory):
     """Children need not import what each command needs: that would be most of their time."""
-    for command in {place("")[0][0] for place in PLACES.values()}:
-        run(command, "nowhere")
+    folder = tmp_path_factory.mktemp("nowhere")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "SESSIONLOG_DIR"):
+            patch.setenv(name, str(folder / name.lower()))
+        patch.chdir(folder)
+        for command in {place("")[0][0] for place in PLACES.values()}:
+            run(command, "nowhere")
 
 
 @pytest.mark.parametrize(("place", "what"), by_turns(PAIRS, 5))
