@@ -69,6 +69,8 @@ class Truth:
 
     def add(self, session: Session) -> None:
         """Count one finished session."""
+        if not session.counts:
+            return
         status = {None: "unfinished_sessions", "success": "success_sessions"}.get(session.status, "failed_sessions")
         for counts in (*session.rows.values(), self.totals):
             counts.update({"sessions": 1, status: 1})

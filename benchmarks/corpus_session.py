@@ -126,6 +126,12 @@ class Session:
         """Whether token classes are disjoint as logged."""
         return self._native
 
+    @property
+    def counts(self) -> bool:
+        """Whether reports count it: a log of ours without a request to a model is only listed."""
+        is_asked = any(type_ in {"llm.request", "llm.response"} for type_, _ in self.lines)
+        return is_asked or self.unlogged or not self._native
+
     def write(self) -> None:
         """Run the session until its log has the size wanted, and end or crash."""
         model = self._models[0]

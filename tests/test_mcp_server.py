@@ -17,6 +17,7 @@ from sessionlog.analytics.budgets.tamper_check import marker_path
 from sessionlog.cli import main
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.mcp_server import server
+from sessionlog.mcp_server.call_context import load_context, session_target
 from sessionlog.mcp_server.server import build_server
 from sessionlog.mcp_server.tools import MAX_PARTS, MAX_POINTS, MAX_TEXT, TOOL_SPECS
 from sessionlog.testing import FixedClock
@@ -291,6 +292,25 @@ def test_only_logs_where_agents_write_are_read(home, tmp_path, tool):
     for path in (logs_of(home) / "s-new.jsonl", "~/.local/state/sessionlog/sessions/s-new.jsonl"):
         found = ask(tool, {"session": str(path)}).structured_content
         assert (found["session"]["id"] if tool == "session_status" else found["session"]) == "s-new"
+
+
+@pytest.mark.parametrize("tool", ["session_status", "context"])
+def test_a_folder_named_like_a_home_is_no_way_out(home, tmp_path, monkeypatch, tool):
+    """The path that is checked is the path that is read, whatever stands for a home in it."""
+    record(tmp_path / "work" / "~" / "x", "s-else", start="2026-11-21T10:00:00Z", prompt="hunter2")
+    monkeypatch.chdir(tmp_path / "work")
+    for path in ("~/x/s-else.jsonl", "./~/x/s-else.jsonl"):
+        assert "not among the logs of agents" in sentence_of(ask(tool, {"session": path}))
+        found = ask(tool, {"session": path}, allow_paths=True).structured_content
+        assert (found["session"]["id"] if tool == "session_status" else found["session"]) == "s-else"
+
+
+def test_a_link_is_not_followed_after_it_was_checked(home, tmp_path):
+    """The log that it led to is read, whatever it leads to later."""
+    log = logs_of(home) / "s-new.jsonl"
+    (tmp_path / "link.jsonl").symlink_to(log)
+    context = load_context(None, datetime.fromisoformat(NOW), allow_paths=False)
+    assert session_target(str(tmp_path / "link.jsonl"), context) == str(log)
 
 
 def test_only_the_ledger_is_written(home):

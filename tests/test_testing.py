@@ -146,3 +146,15 @@ def test_a_sibling_of_a_sink_is_in_memory_too():
     named.emit("x", {})
     assert ([event.session_id for event in named.events], unnamed.session_id) == (["b", "b"], "a-sibling")
     assert named.events[0].data["work_dir"] == "/p"
+
+
+def test_a_sibling_of_a_sink_has_its_own_id_and_notices():
+    """What one loses is no notice of another; a function that was given is called for both."""
+    given = []
+    for sink in (MemorySink("a"), MemorySink("a", notify=given.append)):
+        one, two = sink.sibling(), sink.sibling()
+        assert len({sink.session_id, one.session_id, two.session_id}) == 3
+        one.failure = OSError(28, "No space left on device")
+        assert not one.emit("x", {})
+        found = [sink.notices, one.notices, two.notices, given]
+        assert [len(notices) for notices in found] == ([0, 1, 0, 0] if not given else [0, 0, 0, 1])

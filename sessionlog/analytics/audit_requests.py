@@ -6,14 +6,15 @@ time are compared.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from sessionlog import files
 from sessionlog.analytics.status.sums import NAMED
 from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.ledger.identity import stored_forms
 from sessionlog.ledger.pairing import NEAR_NS
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import MADE
@@ -27,8 +28,9 @@ Place = tuple[int, int]
 _OTEL = "otel"
 _LONGEST_MS = 1e9
 _COLUMNS = "SELECT s.id, s.source, s.session, s.on_wire_of FROM all_sessions s WHERE NOT s.elsewhere AND"
-_IN_LOG = """s.source <> :otel AND s.id IN (SELECT t.session_id
-    FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN (:name, :path))"""
+_LOG = "SELECT f.id FROM files f WHERE f.path IN ({forms})"
+_IN_LOG = f"""s.source <> '{_OTEL}'
+    AND s.id IN (SELECT t.session_id FROM log_sessions t WHERE t.file_id IN ({_LOG}))"""  # noqa: S608 - names of the schema
 
 
 class Request(NamedTuple):
@@ -129,17 +131,31 @@ def find_requests(book: ReadBook, target: str) -> Found:
 
 def _find(book: ReadBook, target: str) -> tuple[int, str, str, bool]:
     """Return (number, source, id, whether it was recorded on the wire) of the session that a text names."""
-    for condition in (_IN_LOG, *NAMED):
-        known = {"name": target}
-        if condition is _IN_LOG:
-            known |= {"path": os.path.abspath(target), "otel": _OTEL}
-        found = book.query(f"{_COLUMNS} {condition} ORDER BY s.session, s.source", known)
+    forms = {f"form_{number}": form for number, form in enumerate(stored_forms(target))}
+    marks = ", ".join(f":{name}" for name in forms)
+    for condition in (_IN_LOG.format(forms=marks), *NAMED):
+        found = book.query(f"{_COLUMNS} {condition} ORDER BY s.session, s.source", {"name": target, **forms})
         found = [row for row in found if row[1] != _OTEL] or found
         if len(found) > 1:
             raise AmbiguousSession(target, tuple(f"{row[1]}:{row[2]}" for row in found))
         for number, source, session, on_wire_of in found:
             return number, source, session, on_wire_of is not None
-    raise LogNotReadable(f"{target}: no such file, and no session has this id; `sessionlog sessions` lists them")
+    is_known = bool(book.query(_LOG.format(forms=marks), forms))
+    raise LogNotReadable(f"{target}: {_why_not_found(target, is_known=is_known)}")
+
+
+def _why_not_found(target: str, *, is_known: bool) -> str:
+    """Return why a text names no session, and what to do; `is_known`: it is a log in the ledger."""
+    if files.stat_path(target) is None:
+        return "no such file, and no session has this id; `sessionlog sessions` lists them"
+    if files.is_directory(target):
+        return "this is a folder; name a log in it, or the id of a session (`sessionlog sessions`)"
+    if is_known:
+        return "no session in this log can be named by its path; name one by its id (`sessionlog sessions`)"
+    return (
+        "this log is in no folder where agents write (`sessionlog sources`), and an audit compares the logs there; set "
+        "SESSIONLOG_DIR to the folder of a log that `sessionlog run --dir` has written"
+    )
 
 
 def _in(numbers: Iterable[int]) -> str:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
-from sessionlog.analytics.limits import fold_limits
+from sessionlog.analytics.limits import rate_limits
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import SummedRows, add_up, findings_of
 from sessionlog.analytics.selection import Selection
@@ -119,7 +119,7 @@ def _fold(book: ReadBook, chosen: Selection, hours: int, *, only_active: bool) -
         totals=add_up(rows),
         provenance={kind: sum(count[index] for count in counts) for index, kind in enumerate(PROVENANCE)},
         active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
-        limits=fold_limits(book, chosen.now_ns),
+        limits=rate_limits(book.query, chosen.now_ns),
         untimed_requests=_untimed(book, chosen),
         **findings_of(book),
         archived_sessions=len(_distinct(book, "s.id", chosen, " AND s.archived")),

@@ -1,95 +1,142 @@
-"""Rate limits that providers reported in logs, as of now.
+"""Rate limits that providers reported in logs, as of a moment: the one function that reads them, for every command.
 
 How much a plan allows is never guessed: there are only the logged values, with their age, and no use once a limit has
-reset.
+reset. The module imports little, because `cli.cached_path` uses it too.
 """
 
 from __future__ import annotations
 
+from sessionlog.analytics.conditions import within_64_bits
 from sessionlog.events.names import UNKNOWN
-from sessionlog.events.times import SECOND, format_time
-from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.reading import LoggedLimit, ReadBook
+from sessionlog.ledger.schema import ELSEWHERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_MINUTE_NS = 60 * SECOND
-_LAST_NS = 253_402_300_799 * SECOND  # the end of the year 9999: a log may name a later time, a calendar cannot
+    from sessionlog.analytics.conditions import Query
+
+_MINUTE_NS = 60 * 1_000_000_000
+_LAST_NS = 253_402_300_799 * 1_000_000_000  # the end of the year 9999: a log may name a later time, a calendar cannot
+
+_LIMITS = f"""
+SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
+WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})
+  AND (:source IS NULL OR source = :source) AND time_ns <= :now_ns
+ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent, rowid
+"""  # noqa: S608 - a number
+"""The last row of a limit is its latest report: of those of the same moment the one that resets later, then the one
+with more use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """The last logged state of a rate limit, as of now.
+    """The last logged state of a rate limit, as of now; not to be changed.
 
     Attributes:
         source: The source of the log.
-        limit: The logged values.
+        name: The limit's name.
+        time_ns: When it was logged.
+        logged_percent: The percentage used then.
+        window_minutes: The length of its window; None if it is not logged.
+        resets_ns: When it resets; None if it is not logged.
+        plan: The user's plan; empty if it is not logged.
         now_ns: The present.
     """
 
-    source: str
-    limit: LoggedLimit
-    now_ns: int
+    __slots__ = ("logged_percent", "name", "now_ns", "plan", "resets_ns", "source", "time_ns", "window_minutes")
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        time_ns: int,
+        logged_percent: float,
+        window_minutes: float | None = None,
+        resets_ns: int | None = None,
+        plan: str = "",
+        *,
+        now_ns: int,
+    ) -> None:
+        self.source = source or UNKNOWN
+        self.name = name
+        self.time_ns = time_ns
+        self.logged_percent = logged_percent
+        self.window_minutes = window_minutes
+        self.resets_ns = resets_ns
+        self.plan = plan
+        self.now_ns = now_ns
+
+    def at(self, now_ns: int) -> RateLimit:
+        """Return the same report as of another moment."""
+        return RateLimit(
+            self.source, self.name, self.time_ns, self.logged_percent, self.window_minutes, self.resets_ns, self.plan,
+            now_ns=now_ns,
+        )  # fmt: skip
 
     @property
-    def resets_ns(self) -> int | None:
-        """When the limit resets: as logged, else at the end of its window; None if neither is logged."""
-        if self.limit.resets_ns is not None:
-            return self.limit.resets_ns
-        if self.limit.window_minutes is None:
-            return None
-        return self.limit.time_ns + round(self.limit.window_minutes * _MINUTE_NS)
+    def over_ns(self) -> int | None:
+        """When its window is over: as logged, else a window's length after the report, when it has ended at the latest.
+
+        None if neither is logged.
+        """
+        if self.resets_ns is not None or self.window_minutes is None:
+            return self.resets_ns
+        return self.time_ns + round(self.window_minutes * _MINUTE_NS)
 
     @property
     def has_reset(self) -> bool:
-        """Whether it has reset since, so that the logged use no longer holds."""
-        return self.resets_ns is not None and self.resets_ns <= self.now_ns
+        """Whether its window is over, so that the logged use no longer holds."""
+        return self.over_ns is not None and self.over_ns <= self.now_ns
 
     @property
     def used_percent(self) -> float | None:
         """The percentage used; None if it has reset since."""
-        return None if self.has_reset else self.limit.used_percent
+        return None if self.has_reset else self.logged_percent
 
     @property
     def age_ms(self) -> int:
         """The age of the logged values."""
-        return max(0, self.now_ns - self.limit.time_ns) // 1_000_000
+        return (self.now_ns - self.time_ns) // 1_000_000
 
     def to_dict(self) -> dict[str, Any]:
         """The limit's object in `sessionlog.blocks/2`."""
         return {
             "source": self.source,
-            "name": self.limit.name,
-            "plan": self.limit.plan,
+            "name": self.name,
+            "plan": self.plan,
             "used_percent": self.used_percent,
-            "said_percent": self.limit.used_percent,
-            "said": time_text(self.limit.time_ns),
+            "said_percent": self.logged_percent,
+            "said": stamp(self.time_ns),
             "age_ms": self.age_ms,
-            "window_minutes": self.limit.window_minutes,
-            "resets": time_text(self.resets_ns),
+            "window_minutes": self.window_minutes,
+            "resets": stamp(self.resets_ns),
             "has_reset": self.has_reset,
         }
 
 
-def time_text(time_ns: int | None) -> str | None:
-    """Return an instant as text, RFC 3339 UTC."""
-    return None if time_ns is None else format_time(min(time_ns, _LAST_NS))
-
-
-def fold_limits(book: ReadBook, now_ns: int) -> tuple[RateLimit, ...]:
+def rate_limits(query: Query, now_ns: int, source: str | None = None) -> tuple[RateLimit, ...]:
     """Return the last state of every logged limit, sorted by source and length, those that have reset last.
 
-    States later than the present are left out.
+    Args:
+        query: Runs a statement.
+        now_ns: The present; what was logged later does not count.
+        source: Id of the source whose logs count; None for all sources.
     """
-    limits = [
-        RateLimit(source=source or UNKNOWN, limit=limit, now_ns=now_ns)
-        for (source, _), limit in book.limits.items()
-        if limit.time_ns <= now_ns
-    ]
-    return tuple(sorted(limits, key=_order))
+    latest = {(row[0], row[1]): row for row in query(_LIMITS, {"source": source, "now_ns": within_64_bits(now_ns)})}
+    return tuple(sorted((RateLimit(*row, now_ns=now_ns) for row in latest.values()), key=_order))
 
 
 def _order(one: RateLimit) -> tuple[bool, str, float, str]:
-    return one.has_reset, one.source, one.limit.window_minutes or 0, one.limit.name
+    return one.has_reset, one.source, one.window_minutes or 0, one.name
+
+
+def stamp(time_ns: int | None) -> str | None:
+    """Return an instant as `events.times.format_time` does, whose import takes 8 ms; at most the calendar's end."""
+    if time_ns is None:
+        return None
+    from time import gmtime
+
+    seconds, rest = divmod(min(time_ns, _LAST_NS), 1_000_000_000)
+    at = gmtime(seconds)
+    day = f"{at.tm_year:04}-{at.tm_mon:02}-{at.tm_mday:02}"
+    return f"{day}T{at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02}.{rest // 1000:06}Z"

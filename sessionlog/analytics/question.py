@@ -73,7 +73,7 @@ class Question:
         prices: Prices of responses without a recorded cost, a table's before the list prices; the list prices when
             None.
         sort: A column to sort by, largest first; or a group key, smallest first. `-NAME` reverses the order.
-        limit: The number of rows to keep; totals are over all.
+        limit: The number of rows to keep, of hours to months without `sort` the newest; totals are over all.
         merge_worktrees: Count a git worktree as the project it belongs to.
         env: The environment, by which the folders of agents' logs are found; the process's when None.
         ledger: The ledger's file; without paths only changed logs are read, and deleted logs still count. None scans
@@ -173,11 +173,14 @@ def answer(
 def answer_sorted(question: Question, empty: _R, fold: Callable[[ReadBook], _R], **options: Any) -> _R:
     """Call `answer`, and return the report with its rows sorted and limited; `empty` is the report without rows.
 
+    In their default order, hours to months come oldest first, and a limit keeps the newest.
+
     Raises:
         InvalidQuery: The column to sort by is unknown: before anything is read; or as for `answer`.
     """
     empty.sorted_by(question.sort)
-    return answer(question, fold, **options).sorted_by(question.sort).limited(question.limit)
+    report, limit = answer(question, fold, **options), question.limit
+    return report.sorted_by(question.sort).limited(limit) if question.sort else report.limited_to_newest(limit)
 
 
 def _answer(

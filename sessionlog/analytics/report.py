@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from sessionlog.analytics.columns import Column, column_aliases, counted, document
-from sessionlog.analytics.row_order import by_column, by_keys
+from sessionlog.analytics.conditions import TIME_KEYS
+from sessionlog.analytics.row_order import by_column, by_keys, period_order
 from sessionlog.analytics.usage_columns import Sums
+from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
@@ -111,6 +113,22 @@ class Report:
         """Return the report with the first rows only; totals stay those of all."""
         kept = self.rows if limit is None else self.rows[: max(0, limit)]
         return replace(self, rows=kept, hidden_rows=len(self.rows) - len(kept))
+
+    def limited_to_newest(self, limit: int | None) -> Self:
+        """Return the report, in its default order, with as many rows of the newest hours to months.
+
+        Those come oldest first, so that their last rows are kept; of other groups the first ones are, as by `limited`.
+        """
+        if limit is None or limit >= len(self.rows):
+            return self.limited(limit)
+        periods = [(key, period_order(key)) for key in self.group_by if key in TIME_KEYS]
+
+        def age(place: int) -> list[tuple[bool, str]]:
+            names = ((order, self.rows[place].keys[key]) for key, order in periods)
+            return [(name != UNKNOWN, order(name)) for order, name in names]
+
+        kept = sorted(sorted(range(len(self.rows)), key=age, reverse=True)[: max(0, limit)])
+        return replace(self, rows=tuple(self.rows[place] for place in kept), hidden_rows=len(self.rows) - len(kept))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def reason(session: SessionSummary) -> str:
     """Return why a session is not a success, for tables; empty for a success."""
     if session.status == "unfinished":
-        return "no end: killed?" if session.counted else session.error
+        return "no end: killed?" if session.counted else session.error or "no end: killed?"
     if session.status in ("success", "running"):
         return ""
     return session.error or session.status.replace("_", " ")
@@ -203,7 +203,7 @@ def find_sessions(session_id: str, paths: Paths = None, **options: Unpack[Option
     selection = question.selection(Selection)
 
     def fold(book: ReadBook) -> SessionList:
-        return _listed(book, selection, session_id=session_id)
+        return _listed(book, selection, session=session_id)
 
     return answer(question, fold, cuts=selection.cuts(), with_calls=False).rows
 
@@ -236,12 +236,18 @@ def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
     )
 
 
-def _listed(book: ReadBook, selection: Selection, *, session_id: str | None = None) -> SessionList:
-    """Query a book for the sessions of a selection, or for those of them with one id, without sums over them."""
+def fold_session(book: ReadBook, selection: Selection, number: int) -> SessionSummary | None:
+    """Query a book for the session with a number in it; None if the selection does not have it."""
+    return next(iter(_listed(book, selection, id=number).rows), None)
+
+
+def _listed(book: ReadBook, selection: Selection, **only: str | int) -> SessionList:
+    """Query a book for the sessions of a selection without sums over them; `only` those with a value in a column."""
     selection.prepare(book)
     tables, where, parameters = selection.sums(listed_only=True)
-    if session_id is not None:
-        where, parameters = f"{where} AND s.session = :session", parameters | {"session": session_id}
+    for column in only:
+        where = f"{where} AND s.{column} = :{column}"
+    parameters |= only
     rows = _summaries(book, tables, where, parameters)
     return SessionList(window=selection.window, rows=tuple(rows), **findings_of(book))
 

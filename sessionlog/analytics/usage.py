@@ -71,6 +71,7 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
         **findings_of(book),
         unpriced=unpriced,
         without_usage=without_usage,
+        uncounted_sessions=_uncounted_sessions(book, selection),
         archived_sessions=archived_sessions(book.query),
     )
 
@@ -82,6 +83,15 @@ def with_trend(book: ReadBook, selection: Selection, report: UsageReport) -> Usa
     from sessionlog.analytics.trend import project_month, usage_before
 
     return replace(report, previous=usage_before(book, selection), projection=project_month(book, selection))
+
+
+def _uncounted_sessions(book: ReadBook, selection: Selection) -> int:
+    """The number of sessions in the window that do not count in usage."""
+    tables, where, parameters = selection.sums(listed_only=True)
+    sql = f"""SELECT COUNT(DISTINCT r.session_id) FROM {tables}
+              WHERE r.session_id IN (SELECT id FROM sessions WHERE NOT counted) AND {where}"""  # noqa: S608 - expressions of a closed list; values are bound
+    [(count,)] = book.query(sql, parameters)
+    return int(count)
 
 
 def _without_cost(book: ReadBook, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:

@@ -87,6 +87,7 @@ class UsageReport(Report):
         totals: Over all rows, with every session counted once.
         unpriced: The (provider, model) pairs without a price, the most used first.
         without_usage: The (provider, model) pairs whose requests have no tokens in the log.
+        uncounted_sessions: Sessions in the window without a response, which no row counts.
         previous: The usage of the equally long window before; None without any, or if the logs do not go back so far.
         projection: The projected cost of the current month; None if the window does not allow one. Both depend on the
             present, so the JSON document does not have them: it is the same for the same logs.
@@ -102,6 +103,7 @@ class UsageReport(Report):
     provenance: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(PROVENANCE, 0))
     unpriced: tuple[tuple[str, str], ...] = ()
     without_usage: tuple[tuple[str, str], ...] = ()
+    uncounted_sessions: int = 0
     previous: PeriodUsage | None = None
     projection: Projection | None = None
 
@@ -111,13 +113,18 @@ class UsageReport(Report):
         return not self.rows and not self.totals.sessions
 
     @property
+    def why_empty(self) -> str:
+        """That the only sessions have no response."""
+        return self._uncounted()
+
+    @property
     def summary(self) -> str:
         """The number of sessions, and of running ones."""
         text = counted(self.totals.sessions, "session")
         return f"{text}, {self.totals.running_sessions} running" if self.totals.running_sessions else text
 
     def footnotes(self) -> Iterator[str]:
-        """Yield the meaning of the marks, the models without a cost, and the provenance of requests."""
+        """Yield what marks mean, the models without a cost, the provenance of requests, and what is not counted."""
         rows = [self.totals, *self.rows] if self.rows else []
         if any(row.estimated_nano for row in rows):
             yield f"~ estimated from {self.priced_from}"
@@ -131,6 +138,16 @@ class UsageReport(Report):
             count = self.provenance.get(word, 0)
             if count:
                 yield f"{count:,} of {self.totals.requests:,} requests: {meaning}"
+        if self.uncounted_sessions and not self.is_empty:
+            yield self._uncounted()
+
+    def _uncounted(self) -> str:
+        """How many sessions no row counts, and what lists them; empty for none."""
+        if not self.uncounted_sessions:
+            return ""
+        are, them = ("is", "it") if self.uncounted_sessions == 1 else ("are", "them")
+        named = f"{counted(self.uncounted_sessions, 'session')} without a response"
+        return f"{named} {are} not counted: `sessionlog sessions` lists {them}"
 
     def _without_cost(self) -> str:
         """The parts without a cost, and what to do."""

@@ -47,11 +47,12 @@ def _main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
+        from sessionlog.cli.guard import is_hook
         from sessionlog.cli.output import UNREADABLE, note
 
         _close_stdout()
         note(f"sessionlog: {error.filename or 'the output'}: {error.strerror or error}")
-        return UNREADABLE
+        return 0 if is_hook(argv) else UNREADABLE
     return code
 
 
@@ -82,7 +83,7 @@ PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
 def _expand_alias(argv: list[str]) -> list[str]:
-    """Expand `help [COMMAND]`, `version`, `calendar`, and periods: `daily -b model` is `usage --by day,model`."""
+    """Expand `help [COMMAND]`, `version`, `calendar`, and periods: `daily -b model` is `usage --by day -b model`."""
     word, rest = (argv[0], argv[1:]) if argv else ("", [])
     if word == "help":
         return [*rest, "--help"]
@@ -92,11 +93,7 @@ def _expand_alias(argv: list[str]) -> list[str]:
         return ["usage", "--heatmap", *rest]
     if word not in PERIODS:
         return argv
-    by = [PERIODS[word]]
-    while (index := next((n for n, one in enumerate(rest[:-1]) if one in ("--by", "-b")), None)) is not None:
-        by.append(rest[index + 1])
-        rest = rest[:index] + rest[index + 2 :]
-    return ["usage", "--by", ",".join(by), *rest]
+    return ["usage", "--by", PERIODS[word], *rest]
 
 
 def _prepare_streams() -> None:

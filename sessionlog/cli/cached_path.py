@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from sessionlog.cli.options import COMMANDS, split_list
+from sessionlog.cli.options import COMMANDS, USAGE_BY, split_list
 from sessionlog.places import config_file, ledger_file, session_directory
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
 
     from sessionlog.analytics import columns, conditions, row_order, usage_columns, usage_sums
 
-    by, sort, limit = split_list([settings["by"]]), settings["sort"], settings["limit"]
+    by, sort, limit = split_list(settings["by"] or [USAGE_BY]), settings["sort"], settings["limit"]
     if len(set(by)) != len(by) or any(key not in conditions.KEYS or key in conditions.TIME_KEYS for key in by):
         return None
     words = columns.column_aliases(usage_columns.COLUMNS)

@@ -7,6 +7,7 @@ from sessionlog.cli import reporting as r
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json, print_text
 from sessionlog.engine.shares import map_shares
 from sessionlog.errors import LogNotReadable
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.reader.repair import Repair, repair_log
 from sessionlog.render.check import OF_EXPORTS, check_document, is_left, render_check, render_repair
 from sessionlog.sources.check import check_sources
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from sessionlog.reader.check import FileCheck
 
 
-def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int) -> None:
+def check(
+    *, paths: list[str] | None, repair: bool, strict: bool, notes: bool, as_json: bool, max_line: int | None
+) -> None:
     """Name every damaged byte by file and line; with --repair move them to a file of their own and mend our own logs.
 
     Of an export to parquet, compare all files with the digests in their manifests. Exit code 1: damage was found and is
@@ -36,6 +39,7 @@ def check(*, paths: list[str] | None, repair: bool, strict: bool, notes: bool, a
                 fail(f"--repair is for logs, and {places[0]} is an export: restore its damaged files from a copy")
             _check_places(places, context, strict=strict, notes=notes, as_json=as_json)
             return
+    max_line = max_line or MAX_LINE
     with r.scan_progress() as progress:
         found = list(check_sources(context.paths, context.env, max_line=max_line, progress=progress, spread=map_shares))
     results = [result for _, result in found]

@@ -27,14 +27,14 @@ def demo(*, directory: str | None) -> None:
     home, sessions = os.path.join(folder, "agents"), os.path.join(folder, "sessions")
     session = record_demo(sessions)
     write_agents(home, now_ns=time_ns())
-    steps: tuple[tuple[str, dict[str, str], str], ...] = (
+    steps: tuple[tuple[str, dict[str, list[str]], str], ...] = (
         ("usage", {}, "What Claude Code, Codex and Gemini CLI used here, and what that cost."),
-        ("usage", {"by": "day,model"}, "On which days, drawn to scale."),
+        ("usage", {"by": ["day,model"]}, "On which days, drawn to scale."),
         ("sessions", {}, "What they did, and how each session ended."),
         ("tools", {}, "Which tools they called, and which of these failed."),
     )
     for name, options, text in steps:
-        _heading(text, name, *(word for option, value in options.items() for word in (f"--{option}", value)), home)
+        _heading(text, name, *(word for option, value in options.items() for word in (f"--{option}", *value)), home)
         report_function(name)(**settings_of(name, {"paths": [home], **options}))
     _heading("A session that a program recorded with SessionLogger, as a conversation.",
              "replay", session.partition("-")[0], "--dir", sessions)  # fmt: skip

@@ -24,7 +24,7 @@ def export(
     otlp: str | None,
     parquet: bool,
     header: list[str] | None,
-    signals: str | None,
+    signals: list[str] | None,
     content: bool,
     again: bool,
     redact_projects: bool,
@@ -61,7 +61,7 @@ def export(
     _check_collector(destination, {**of_parquet, "--no-text": no_text})
     _to_collector(
         arguments, otlp, headers=_headers(header or ()), dry_run=dry_run, as_json=as_json, content=content, again=again,
-        signals=None if signals is None else r.split_list([signals]),
+        signals=None if signals is None else r.split_list(signals),
     )  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def _show(
             from sessionlog.render.export import render_events
 
             r.print_lines(partial(render_events, events, is_dry=getattr(done, "dry_run", False)))
-    for sentence in done.notes:
+    for sentence in (*done.notes, *(() if events is None else events.notes)):
         note(sentence)
     if done.problem_count:
         from sessionlog.render.notes import damage_note

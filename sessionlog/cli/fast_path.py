@@ -23,15 +23,15 @@ def run(argv: Sequence[str]) -> int | None:
     """Run a command line and return its exit code; None if the fast path declines it."""
     argv = subcommand_first(argv)
     settings = parse(argv)
+    if argv[:1] == ["guard"]:  # agents wait for it, and read exit code 2, which typer has for mistakes, as "block"
+        from sessionlog.cli.guard import answer_hook, is_hook
+
+        if is_hook(argv):
+            return answer_hook(argv, settings)
     if settings is None:
         return None
     from sessionlog.cli import cached_path
 
-    if argv[0] == "guard":  # agents wait for it: `functions` would import every report
-        from sessionlog.cli.guard import guard
-        from sessionlog.cli.output import run_command
-
-        return run_command(guard, **settings)
     if cached_path.answer(argv[0], settings):
         return 0
     from sessionlog.cli.functions import function_of
@@ -89,7 +89,7 @@ def _read(words: Sequence[str], options: dict[str, Option]) -> dict[str, Any] | 
 
 def _value(option: Option, text: str) -> str | float | None:
     """Return an option's value from its text; None if it is empty or may be invalid."""
-    if option.kind == "flag" or not text:
+    if option.kind == "flag" or not text.strip():
         return None
     if option.kind == "decimal":
         plain = text.replace(".", "", 1)

@@ -30,10 +30,12 @@ class Option:
         default_help: How help describes the default; None for the default itself.
         short: Its short form, `-f`; None for none.
         required: Whether an argument has to be given.
+        may_be_empty: Whether an option's text may be empty: `--by ""` groups by nothing.
     """
 
     __slots__ = (
-        "default", "default_help", "help", "kind", "least", "metavar", "most", "name", "required", "setting", "short",
+        "default", "default_help", "help", "kind", "least", "may_be_empty", "metavar", "most", "name", "required",
+        "setting", "short",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +52,7 @@ class Option:
         default_help: str | None = None,
         short: str | None = None,
         required: bool = False,
+        may_be_empty: bool = False,
     ) -> None:
         self.name = name
         self.setting = setting
@@ -62,6 +65,7 @@ class Option:
         self.default_help = default_help
         self.short = short
         self.required = required
+        self.may_be_empty = may_be_empty
 
 
 SESSIONS_SHOWN = 50
@@ -117,7 +121,9 @@ MASTER = Option(
     default_help="Spark's configuration, or local[*]",
 )  # fmt: skip
 
-_LIMIT = Option("--limit", "limit", "number", "At most so many rows.", "N", least=0, short="-n")
+_LIMIT = Option(
+    "--limit", "limit", "number", "At most so many rows; of hours to months the newest.", "N", least=0, short="-n"
+)
 _WORKTREES = Option(
     "--merge-worktrees", "merge_worktrees", "flag", "Count git worktrees as the project they belong to."
 )
@@ -133,10 +139,10 @@ _SCAN = (*_BOOK, ENGINE, MASTER)
 USAGE = (
     PATHS, *_TIME,
     Option(
-        "--by", "by", "text",
+        "--by", "by", "texts",
         "Group by: source, provider, model, response_model, session, project, branch, agent, skill, plugin, mcp, "
-        "version, hour, day, week, month, status, route, harness, machine, meta.KEY.",
-        "KEYS", default=USAGE_BY, short="-b",
+        "version, hour, day, week, month, status, route, harness, machine, meta.KEY; may be repeated.",
+        "KEYS", default_help=USAGE_BY, short="-b", may_be_empty=True,
     ),
     Option("--heatmap", "heatmap", "flag", "The days as a calendar, a year unless a time is given."),
     *_FILTERS, Option("--sort", "sort", "text", _SORT, "NAME"), _LIMIT, _WORKTREES,
@@ -161,10 +167,10 @@ SESSIONS = (
 TOOLS = (
     PATHS, *_TIME,
     Option(
-        "--by", "by", "text",
-        "Group by: server, tool, agent, project, machine, source, session, hour, day, week, month, status.",
-        "KEYS",
-        default="server,tool", short="-b",
+        "--by", "by", "texts",
+        "Group by: server, tool, agent, project, machine, source, session, hour, day, week, month, status; may be "
+        "repeated.",
+        "KEYS", default_help="server,tool", short="-b", may_be_empty=True,
     ),
     Option("--tool", "tool", "texts", "Only this tool; may be repeated.", "GLOB"),
     Option("--server", "server", "texts", "Only this MCP server, or `built-in`; may be repeated.", "GLOB"),
@@ -217,7 +223,7 @@ REPLAY = (
     _TARGET,
     Option("--follow", "follow", "flag", "Show new events as the log grows, to the session's end.", short="-f"),
     Option("--speed", "speed", "text", "Pause as the session did: 1x, 10x; 5 s at most.", "FACTOR"),
-    Option("--only", "only", "text", "Event types, with commas: tool.call,llm.*,progress.", "TYPES"),
+    Option("--only", "only", "texts", "Event types: tool.call,llm.*,progress; may be repeated.", "TYPES"),
     Option("--at", "at", "text", "Begin with what was going on at this RFC 3339 time.", "TIME"),
     Option("--all-messages", "all_messages", "flag", "Every request's messages, seen or not."),
     Option("--full", "full", "flag", "Long texts in full."),
@@ -258,8 +264,8 @@ DIFF = (
 YIELD = (
     PATHS, *_TIME,
     Option(
-        "--by", "by", "text", "Group by: repository, branch, source, session.", "KEYS",
-        default="repository,branch,session", short="-b",
+        "--by", "by", "texts", "Group by: repository, branch, source, session; may be repeated.", "KEYS",
+        default_help="repository,branch,session", short="-b", may_be_empty=True,
     ),
     Option("--into", "into", "text", "The branch that work is merged into.", "BRANCH", default_help="the default one"),
     *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
@@ -322,7 +328,7 @@ CHECK = (
     Option("--strict", "strict", "flag", "Notes count as findings too."),
     Option("--notes", "notes", "flag", "Show each note, not only their number."),
     AS_JSON,
-    Option("--max-line", "max_line", "number", "Longest line to decode.", "BYTES", default=1 << 26, least=1024),
+    Option("--max-line", "max_line", "number", "Longest line to decode; 32 MiB by default.", "BYTES", least=1024),
 )
 
 SCRUB = (
@@ -370,7 +376,10 @@ EXPORT = (
     ),
     *_TIME, *_FILTERS,
     Option("--header", "header", "texts", "A header for the collector; may be repeated.", "NAME=VALUE"),
-    Option("--signals", "signals", "text", "What is sent to it: traces, metrics, or both (the default).", "NAMES"),
+    Option(
+        "--signals", "signals", "texts", "What is sent to it: traces, metrics; may be repeated.", "NAMES",
+        default_help="both",
+    ),
     Option("--content", "content", "flag", "Send prompts and answers, too, without well-known secrets."),
     Option("--again", "again", "flag", "Send everything, also what the collector has already."),
     Option("--redact-projects", "redact_projects", "flag", "Hash projects and branches, with $SESSIONLOG_REDACT_KEY."),
@@ -425,7 +434,7 @@ UI = (TZ, LEDGER, NO_LEDGER)
 CHAT = (
     Option("", "agent", "text", "The agent: module:agent, or path/to/file.py:agent.", "MODULE:AGENT"),
     Option("--resume", "resume", "text", "Continue a session, also after a crash.", "FILE|SESSION"),
-    Option("--system", "system", "text", "The agent's system prompt.", "TEXT"),
+    Option("--system", "system", "text", "The agent's system prompt.", "TEXT", may_be_empty=True),
     Option("--model", "model", "text", "The model for a client to use.", "NAME"),
     Option("--json", "as_json", "flag", "Events of the chat, one JSON object per line.", short="-j"), _DIRECTORY,
 )  # fmt: skip

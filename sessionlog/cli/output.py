@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FOUND, USAGE, UNREADABLE = 1, 2, 3
 _PATHS = ("paths", "target", "pair")  # settings that name logs and folders
-_PIECE = 1 << 20
+PIECE = 1 << 20  # characters written at once
 
 
 class Exit(Exception):
@@ -147,5 +147,5 @@ def print_text(text: str) -> None:
     """Print escaped text, with characters that stdout cannot encode replaced."""
     encoding, errors = sys.stdout.encoding or "utf-8", sys.stdout.errors
     errors = "replace" if errors in (None, "strict") else errors
-    for start in range(0, len(text), _PIECE):
-        sys.stdout.write(text[start : start + _PIECE].encode(encoding, errors).decode(encoding))
+    for start in range(0, len(text), PIECE):
+        sys.stdout.write(text[start : start + PIECE].encode(encoding, errors).decode(encoding))

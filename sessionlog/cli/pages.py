@@ -7,10 +7,12 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime, tzinfo
+from itertools import chain, count
 
 from sessionlog import files
 from sessionlog.cli.output import fail, note
 from sessionlog.cli.reporting import scan_progress
+from sessionlog.hashes import digest_of
 from sessionlog.render.html.conversation import CUT
 from sessionlog.render.html.page import GENERATOR
 from sessionlog.render.numbers import size
@@ -19,7 +21,7 @@ from sessionlog.render.replay.lines import Limits, View
 
 _HEAD = 4096
 _UNNAMED = re.compile(r"[^\w.-]+")
-_LONGEST_NAME = 100
+_LONGEST_NAME, _HASHED = 100, 12
 
 
 def page_view(zone: tzinfo, now: datetime, *, full: bool = False) -> View:
@@ -29,8 +31,24 @@ def page_view(zone: tzinfo, now: datetime, *, full: bool = False) -> View:
 
 
 def file_name(session: str) -> str:
-    """Return the name of a session's page in a folder."""
-    return f"{_UNNAMED.sub('-', session).strip('.-')[:_LONGEST_NAME] or 'session'}.html"
+    """Return the name of a session's page in a folder; where the id has what a name cannot have, with a hash of it."""
+    name = _UNNAMED.sub("-", session).strip(".-")[:_LONGEST_NAME]
+    return (
+        f"{name}.html" if name and name == session else f"{name or 'session'}-{digest_of(session).hex()[:_HASHED]}.html"
+    )
+
+
+def free_name(name: str, agent: str, taken: Iterable[str]) -> str:
+    """Return the name of a page beside others in one folder: as it is, with the agent, or with a number.
+
+    Args:
+        name: By `file_name`.
+        agent: The session's agent.
+        taken: Names of other pages. Those that differ only in case are one file on many disks.
+    """
+    known = {one.casefold() for one in taken}
+    numbered = (f"{number}-{agent}-{name}" for number in count(2))
+    return next(one for one in chain((name, f"{agent}-{name}"), numbered) if one.casefold() not in known)
 
 
 def write_page(path: str, pieces: Iterable[str], *, force: bool) -> None:
@@ -48,7 +66,8 @@ def write_page(path: str, pieces: Iterable[str], *, force: bool) -> None:
 
 def save_page(path: str, pieces: Iterable[str], *, force: bool) -> int:
     """Write a page into a file and return its bytes; see `write_page`."""
-    if files.stat_path(path) is not None and not force and not _is_page(path):
+    exists = files.stat_path(path) is not None
+    if not force and not (_is_page(path) if exists else not os.path.islink(path)):
         fail(f"{path} is not a page of sessionlog: choose another name, or replace it with --force")
     try:
         files.replace_file(path, _encoded(pieces))

@@ -37,7 +37,7 @@ def pricing(
     book = r.price_book(context.settings, arguments.prices)
     found = _listed(book, model, provider, at_ns) if listing else _price_of(book, model or "", provider, at_ns)
     if form != "table" or (listing and found):
-        r.print_report(PriceReport(rows=tuple(found), priced_from=book.version), form, context)
+        r.print_report(PriceReport(rows=tuple(found), priced_from=book.named), form, context)
     elif not listing:
         from sessionlog.render.pricing import render_no_price, render_price
 
@@ -47,7 +47,7 @@ def pricing(
             else render_no_price(provider or "", model or "", context.settings.config_path)
         )
     if listing and not (found and form == "table"):
-        note(f"{counted(len(found), 'model')} · {book.version}")
+        note(f"{counted(len(found), 'model')} · {book.named}")
     elif not found:
         _note_matches(len(_listed(book, model, provider, at_ns)))
     if not found:

@@ -8,30 +8,33 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from sessionlog import files
+from sessionlog.analytics.session_totals import session_totals
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
-from sessionlog.cli.output import fail, note
-from sessionlog.cli.reporting import note_archived, parse_moment, price_book, read_settings
+from sessionlog.cli.options import split_list
+from sessionlog.cli.output import PIECE, fail, note
+from sessionlog.cli.reporting import note_archived, own_prices, parse_moment, read_settings
 from sessionlog.cli.share import share_of, share_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
+from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.follow import follow as follow_log
 from sessionlog.render.escape import one_line
 from sessionlog.render.html.session import SessionPage
 from sessionlog.render.replay import pace, selector, since
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.exact import event_json
-from sessionlog.render.replay.fold import Subagents, fold_replay
+from sessionlog.render.replay.fold import Subagents, Totals, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.totals import Price
+from sessionlog.render.replay.served import Price
 from sessionlog.render.stream import plain_width
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
@@ -54,7 +57,7 @@ def replay(
     *,
     follow: bool,
     speed: str | None,
-    only: str | None,
+    only: list[str] | None,
     at: str | None,
     all_messages: bool,
     full: bool,
@@ -81,11 +84,11 @@ def replay(
     others = {"--follow": follow, "--speed": factor, "--json": as_json, "--plain": plain}
     share = share_of(others, html=html, markdown=markdown, scrub=scrub, force=force, full=full, tz=tz)
     start_ns = parse_moment("--at", at)
-    chosen = selector(word.strip() for word in (only or "").split(",") if word.strip())
+    chosen = selector(split_list(only))
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
         [target] = newest_sessions(1, read_settings(), directory)
-    with _log(target, directory, follow=follow) as (log, session):
+    with _log(target, directory, follow=follow) as (log, session, original):
         types: set[str] = set()
         items = _collect_types(_items(log, session, follow=follow, factor=factor), types)
         if as_json:
@@ -94,7 +97,7 @@ def replay(
             name = name_of_session(log, session)
             blocks = fold_replay(
                 scrub_events(items) if scrub else items, own=log.source.id in OWN, session_id=name, chosen=chosen,
-                all_messages=all_messages, subagents=_subagents(subagents), price=None if plain else _price(prices),
+                all_messages=all_messages, subagents=_subagents(subagents), **_money(log, session, original, prices),
             )  # fmt: skip
             found = _or_note_types(since(blocks, start_ns), types)
             if share is not None:
@@ -104,16 +107,26 @@ def replay(
         _show(texts, paged=not (view.exact or follow or factor or no_pager), at_once=bool(follow or factor))
 
 
-def _price(prices: str | None) -> Price:
-    """Return the function that estimates costs which are not recorded."""
-    book = cache(lambda: price_book(read_settings(), prices))
-    if prices is not None:
-        book()  # report an invalid price file before anything is shown
+class _Money(TypedDict):
+    price: Price
+    totals: Totals
 
-    def price(*args: Any, **more: Any) -> int | None:
-        return book().price(*args, **more)  # loading takes 40 ms: the head of the session is shown before
 
-    return price
+def _money(log: Log, session: str | None, path: str, prices: str | None) -> _Money:
+    """Return what estimates costs that are not recorded, and what asks the ledger for the session's totals.
+
+    `path` is where the log is, or was before it was archived.
+    """
+    settings = read_settings()
+    own = own_prices(settings, prices)
+    book = cache(lambda: own or PriceBook.load())
+    env = {**os.environ, "SESSIONLOG_DIR": settings.session_dir}
+
+    def price(*args: Any) -> int | None:
+        return book().price(*args)  # loading takes 40 ms: the head of the session is shown before
+
+    totals = partial(session_totals, log, session, env=env, ledger=settings.ledger_path, prices=own, path=path)
+    return {"price": price, "totals": totals}
 
 
 def _subagents(word: str) -> Subagents:
@@ -137,12 +150,15 @@ def _factor(speed: str | None, *, follow: bool) -> float | None:
 
 
 @contextmanager
-def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[Log, str | None]]:
-    """Yield the log and the session's id in it, None for its only one; with `follow` the log need not exist yet."""
+def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[Log, str | None, str]]:
+    """Yield the log, the session's id in it, None for its only one, and the path that the log has or had.
+
+    With `follow` the log need not exist yet.
+    """
     if follow and files.is_url(target):
         fail("--follow works on logs of this machine; a remote log is read as it is now")
     if follow and target.endswith(".jsonl") and files.stat_path(target) is None:
-        yield Log(source=load_source("native"), path=target), None
+        yield Log(source=load_source("native"), path=target), None, target
         return
     with open_session(target, directory or read_settings().session_dir, os.environ) as (log, session, entry):
         if follow and log.source.id not in _FOLLOWED:
@@ -151,7 +167,7 @@ def _log(target: str, directory: str | None, *, follow: bool) -> Iterator[tuple[
             if follow:
                 fail(f"{entry.path} is gone, and its copy in the archive does not grow; leave out --follow")
             note_archived(entry)
-        yield log, session
+        yield log, session, log.path if entry is None else entry.path
 
 
 def _view(tz: str | None, *, plain: bool, full: bool) -> tuple[View, str | None]:
@@ -237,7 +253,9 @@ def _show(texts: Iterator[str], *, paged: bool, at_once: bool) -> None:
     with _pager() if paged else nullcontext(sys.stdout) as out:
         flushed = 0.0
         for text in chain((first,), texts):
-            out.write(f"{text}\n")
+            for start in range(0, len(text), PIECE):
+                out.write(text[start : start + PIECE])
+            out.write("\n")
             if at_once or time.monotonic() - flushed > _MOMENT:
                 out.flush()
                 flushed = time.monotonic()

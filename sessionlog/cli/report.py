@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sessionlog.analytics.budgets.report import BudgetReport
 from sessionlog.analytics.overview import Overview, overview
+from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli import reporting as r
 from sessionlog.cli.options import SESSIONS_LISTED
@@ -46,8 +47,11 @@ def _pages(found: Overview, arguments: r.ReportArguments, context: r.ReportConte
     """Write the pages of the listed sessions if they are asked for; return their addresses for the report."""
     if arguments.pages is None or arguments.html is None:
         return {}
+    options = arguments.options(context, None) | {"window": None, "until": None, "filters": None, "limit": None}
+    whole = list_sessions(context.paths, **options).rows
     written = write_session_pages(
-        found.sessions.rows, arguments.pages, view=page_view(resolve_zone(context.zone), context.now),
+        found.sessions.rows, arguments.pages, totals={(one.source, one.session): one for one in whole},
+        view=page_view(resolve_zone(context.zone), context.now),
         price=r.price_book(context.settings, arguments.prices).price, env=context.env, force=arguments.force,
     )  # fmt: skip
     return addresses_from(arguments.html, written)

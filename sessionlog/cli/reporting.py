@@ -49,7 +49,7 @@ class ReportArguments:
     paths: list[str] | None = None
     since: str | None = None
     until: str | None = None
-    by: str = ""
+    by: list[str] | None = None
     source: list[str] | None = None
     sort: str | None = None
     limit: int | None = None
@@ -90,7 +90,7 @@ class ReportArguments:
         """Return the keyword arguments of every report's function; a table has `table_rows` unless a limit is given."""
         return {
             "window": self.since, "until": self.until, "filters": self.filters, "tz": context.zone, "now": context.now,
-            "by": split_list([self.by]) if "by" in self.__dict__ else None, "sort": self.sort,
+            "by": None if self.by is None else split_list(self.by), "sort": self.sort,
             "limit": table_rows if self.limit is None and self.form == "table" else self.limit,
             "merge_worktrees": self.merge_worktrees, "prices": own_prices(context.settings, self.prices),
             "env": context.env, "ledger": context.ledger, "live": context.live, "jobs": context.jobs,

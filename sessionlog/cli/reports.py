@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sessionlog.cli import reporting as r
-from sessionlog.cli.options import BLOCKS_SHOWN, FINDINGS_SHOWN, SESSIONS_SHOWN, USAGE_BY
+from sessionlog.cli.options import BLOCKS_SHOWN, FINDINGS_SHOWN, SESSIONS_SHOWN
 from sessionlog.cli.output import fail
 
 TYPE_CHECKING = False
@@ -135,11 +135,8 @@ def run_report(command: ReportCommand, arguments: r.ReportArguments) -> None:
             fail("choose only one of --recent and --since")
         arguments.since = _RECENT
     if settings.get("heatmap"):
-        if arguments.by not in (USAGE_BY, "day", "days", "date"):
-            fail("--heatmap shows days: leave out --by, or --heatmap")
-        if arguments.limit is not None:
-            fail("--heatmap shows every day: leave out --limit, or choose a time")
-        arguments.by, arguments.since = "day", arguments.since or (None if arguments.until else _YEAR)
+        _check_heatmap(arguments)
+        arguments.by, arguments.since = ["day"], arguments.since or (None if arguments.until else _YEAR)
     context = arguments.context()
     own = {name: settings[setting] for name, setting in command.parameters.items()}
     with r.scan_progress("reading logs" if context.engine is None else "starting Spark, reading logs") as progress:
@@ -153,6 +150,19 @@ def run_report(command: ReportCommand, arguments: r.ReportArguments) -> None:
         return lines
 
     r.show_report(report, arguments, context, table=table, what=command.what)
+
+
+def _check_heatmap(arguments: r.ReportArguments) -> None:
+    """End the command for options that a calendar of days cannot follow."""
+    if arguments.by is not None and r.split_list(arguments.by) not in (["day"], ["days"], ["date"]):
+        fail("--heatmap shows days: leave out --by, or --heatmap")
+    if arguments.limit is not None:
+        fail("--heatmap shows every day: leave out --limit, or choose a time")
+    if arguments.form == "table" and (arguments.sort is not None or arguments.wide):
+        given, why = (
+            ("--wide", "has no columns") if arguments.sort is None else ("--sort", "shows the days in their order")
+        )
+        fail(f"--heatmap {why}: leave out {given}, or take --by day instead")
 
 
 def _load(package: str, name: str) -> Any:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from urllib.parse import quote
 
 from sessionlog import files
 from sessionlog.archive.find import open_session
 from sessionlog.cli.output import fail, note
-from sessionlog.cli.pages import file_name, save_page
+from sessionlog.cli.pages import file_name, free_name, save_page
 from sessionlog.cli.reporting import scan_progress
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.render.html.session import SessionPage, render_session
@@ -18,7 +19,7 @@ from sessionlog.render.numbers import size
 from sessionlog.render.replay.blocks import Block
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.lines import View
-from sessionlog.render.replay.totals import Price
+from sessionlog.render.replay.served import Price
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
@@ -31,7 +32,14 @@ _MOST_NAMED = 3
 
 
 def write_session_pages(
-    sessions: Sequence[SessionSummary], folder: str, *, view: View, price: Price, env: Env, force: bool
+    sessions: Sequence[SessionSummary],
+    folder: str,
+    *,
+    totals: Mapping[tuple[str, str], SessionSummary],
+    view: View,
+    price: Price,
+    env: Env,
+    force: bool,
 ) -> dict[tuple[str, str], str]:
     """Write a page of each session; return their files by source and session.
 
@@ -40,6 +48,7 @@ def write_session_pages(
     Args:
         sessions: The sessions.
         folder: The folder of their pages; it is made if it does not exist.
+        totals: Source and session → the whole session: a report may be about a part of its time.
         view: Settings of the pages.
         price: Returns the cost of a response that records none.
         env: The environment, which gives the folder of the archive.
@@ -53,12 +62,14 @@ def write_session_pages(
     written, missing = 0, []
     with scan_progress("writing pages, sessions") as progress:
         for number, one in enumerate(sessions):
-            path = _free_path(one, folder, pages.values())
+            taken = map(os.path.basename, pages.values())
+            path = os.path.join(folder, free_name(file_name(one.session), one.source, taken))
             try:
                 with _open(one, env) as log:
                     blocks = fold_replay(
-                        read_session(log, one.session), own=log.source.id in OWN, session_id=one.session, price=price
-                    )
+                        read_session(log, one.session), own=log.source.id in OWN, session_id=one.session, price=price,
+                        totals=partial(totals.get, (one.source, one.session)),
+                    )  # fmt: skip
                     shown = blocks if progress is None else _tick(blocks, progress, number, len(sessions))
                     about = SessionPage(session=one.session, agent=log.source.title)
                     written += save_page(path, render_session(shown, view, about), force=force)
@@ -92,13 +103,6 @@ def _open(one: SessionSummary, env: Env) -> Iterator[Log]:
         if one.session not in log.source.name_sessions(log.path):
             raise LogNotReadable(f"{one.path} has no session {one.session}")
         yield log
-
-
-def _free_path(one: SessionSummary, folder: str, taken: Collection[str]) -> str:
-    """Return the file of a session's page; where sessions of several agents have one id, it names the agent."""
-    name = file_name(one.session)
-    plain, by_agent = os.path.join(folder, name), os.path.join(folder, f"{one.source}-{name}")
-    return by_agent if plain in taken else plain
 
 
 def _tick(

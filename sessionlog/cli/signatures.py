@@ -22,8 +22,19 @@ def typer_parameter(option: Option) -> Any:
     names = (option.name, option.short) if option.short else (option.name,)
     return typer.Option(
         *names, metavar=option.metavar, help=option.help, show_default=shown, min=option.least, max=option.most,
-        autocompletion=completer(option),
+        autocompletion=completer(option), callback=None if option.may_be_empty else _not_empty,
     )  # fmt: skip
+
+
+def _not_empty(value: Any) -> Any:
+    """Return an option's value.
+
+    Raises:
+        typer.BadParameter: It is an empty text, as a variable that is not set gives it.
+    """
+    if any(isinstance(text, str) and not text.strip() for text in (value if isinstance(value, list) else [value])):
+        raise typer.BadParameter("it is empty: give it a value, or leave the option out")
+    return value
 
 
 _TYPES: Mapping[str, tuple[Any, Any]] = {

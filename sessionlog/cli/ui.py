@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,7 @@ class LedgerQueries:
 
     def __init__(self, context: r.ReportContext) -> None:
         self._context = context
+        self._pages: dict[tuple[str, str], str] = {}
 
     def view(self, width: int) -> View:
         """Return the settings of tables, with the present time."""
@@ -139,12 +140,15 @@ class LedgerQueries:
 
     def page(self, session: SessionSummary) -> str:
         """Write a session as one HTML page into a private temporary folder; return the file."""
-        from sessionlog.cli.pages import file_name, page_view
+        from sessionlog.cli.pages import file_name, free_name, page_view
         from sessionlog.render.html.session import render_session
 
         view = page_view(resolve_zone(self._context.zone), datetime.now(UTC))
         with self._blocks(session) as (blocks, about):
-            path = os.path.join(self._page_folder, file_name(about.session))
+            key = session.source, about.session
+            if key not in self._pages:
+                self._pages[key] = free_name(file_name(about.session), session.source, self._pages.values())
+            path = os.path.join(self._page_folder, self._pages[key])
             files.replace_file(
                 path, (piece.encode("utf-8", "backslashreplace") for piece in render_session(blocks, view, about))
             )
@@ -160,6 +164,7 @@ class LedgerQueries:
     @contextmanager
     def _blocks(self, session: SessionSummary) -> Iterator[tuple[Iterator[Block], SessionPage]]:
         """Open a session, and yield the blocks of its replay and its facts."""
+        from sessionlog.analytics.session_totals import session_totals
         from sessionlog.archive.find import open_session
         from sessionlog.render.html.session import SessionPage
         from sessionlog.render.replay import fold_replay
@@ -172,9 +177,12 @@ class LedgerQueries:
         with open_session(target, context.settings.session_dir, context.env) as (log, _, _):
             names = list(log.source.name_sessions(log.path))
             name = session.session if session.session in names else name_of_session(log)
+            totals = partial(
+                session_totals, log, name, env=context.env, ledger=context.ledger, prices=self._own, path=session.path
+            )
             blocks = fold_replay(
                 read_session(log, name if len(names) > 1 else None), own=log.source.id in OWN, session_id=name,
-                price=self._prices.price,
+                price=self._prices.price, totals=totals,
             )  # fmt: skip
             yield blocks, SessionPage(session=name, agent=log.source.title)
 

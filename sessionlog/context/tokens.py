@@ -9,6 +9,7 @@ public: its counts are always estimates, a quarter higher than other models', li
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Self
 
 from sessionlog.context.tokenizers import find_tokenizer, is_claude
@@ -28,6 +29,7 @@ _PIECE = re.compile(
     r"|[^\S\n]+(?=[^\S\n])"  # an indentation without the space before the word
     r"|[^\n]"
 )
+_COUNTED_AT_ONCE = 1 << 20  # characters given to a tokenizer: its tokens take many times the memory of the text
 _SLICE = 1 << 16  # characters split at a time, so that not all pieces of a long text are in memory
 
 # An agent sends its whole history with every request, so most texts are counted again and again. Hashes are the keys:
@@ -86,11 +88,23 @@ def count_tokens_json(value: Any, model: str | None = None) -> TokenCount:
     return count_tokens(json_text(value, compact=True), model)
 
 
+def _slices(text: str) -> Iterator[str]:
+    """Yield a long text in slices; each ends before a space, where a token begins, if it has one."""
+    start = 0
+    while len(text) - start > _COUNTED_AT_ONCE:
+        end = start + _COUNTED_AT_ONCE
+        space = text.rfind(" ", start + 1, end)
+        end = space if space > 0 else end
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
 def _count(text: str, model: str | None) -> TokenCount:
     tokenize = find_tokenizer(model) if model and text else None
     if tokenize is not None:
         try:
-            return TokenCount(tokenize(text), exact=True)
+            return TokenCount(sum(map(tokenize, _slices(text))), exact=True)
         except UnicodeError:  # an unpaired surrogate, which no provider accepts
             pass
     pieces = (_PIECE.findall(text, start, start + _SLICE) for start in range(0, len(text), _SLICE))

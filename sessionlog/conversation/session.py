@@ -461,12 +461,19 @@ class Session:
         """
         if self._is_closed:
             return
-        stream, state = self._stream(), self._state
+        stream = self._stream()
         if stream is not None and stream.is_suspended:
             stream.abandon()
         self._claim()
-        self._busy.release()
+        try:
+            self._finish(status, error)
+        finally:
+            self._busy.release()
+
+    def _finish(self, status: str | None, error: BaseException | None) -> None:
+        """Write session.end and close the log; the caller holds the turn lock, so that no turn begins meanwhile."""
         self._is_closed = True
+        state = self._state
         with closing(state.recorder), suppress(StaleSession):  # write nothing after another writer's events
             if state.is_begun:
                 state.enter()
@@ -487,13 +494,13 @@ class Session:
         stream = self._stream()
         if stream is not None and status == "cancelled" and error is not None:
             stream.interrupted_by(error)
-        end = partial(self.close, status, error=error if status == "error" else None)
+        reason = error if status == "error" else None
         try:
-            end()
+            self.close(status, error=reason)
         except RuntimeError as busy:
             if error is None or not self.cancel():
                 raise
-            self._at_end = end
+            self._at_end = partial(self._finish, status, reason)
             error.add_note(f"{busy}; the turn was cancelled, and the session ends with it")
 
     async def __aenter__(self) -> Self:
@@ -521,12 +528,14 @@ class Session:
             raise
 
     def ended(self, stream: BaseStream) -> None:
-        """End the turn of a stream: release the lock."""
+        """End the turn of a stream, and the session if that waits for it: release the lock."""
         unwatch(stream)
         self._stream = lambda: None
-        self._busy.release()
         at_end, self._at_end = self._at_end, lambda: None
-        at_end()
+        try:
+            at_end()
+        finally:
+            self._busy.release()
 
     def interrupted_by(self, error: BaseException) -> None:
         """Do nothing: the exception ends the `with` block, which closes the session."""

@@ -1,13 +1,11 @@
 """Place: a folder or URL with what machines have exported: which files hold, and what is wrong with them.
 
 Only files that the newest manifest of a machine lists are read. Whatever is wrong with a manifest or a file is a
-problem that names it, and the others count: damaged and missing files, other formats, and newer versions. A manifest is
-not trusted: it can only name files of this place.
+problem that names it, and the others count: damaged and missing files, other formats, and newer versions.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
@@ -15,16 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from sessionlog import files
+from sessionlog.engine.place_manifest import NEWER, Document, File, number_of, parse_manifest
 from sessionlog.errors import Problem
 from sessionlog.events.times import parse_time
 from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 
-_MANIFEST = re.compile(r"manifest/v=(\d+)/machine=([^/]+)/([^/]+)\.json")
-_FILE = re.compile(r"(\w+)/v=\d+/(?:[\w=%-][\w=.%-]*/)*[\w%-][\w=.%-]*\.parquet", re.ASCII)
-_FORMAT = re.compile(r"sessionlog\.export\.manifest/(\d+)")
-_NUMBERED = re.compile(r"\d{8}")
+_MANIFEST = re.compile(r"manifest/v=(\d{1,9})/machine=([^/]+)/([^/]+\.json)", re.ASCII)
 _DAY_NS = 86_400 * 10**9
-_NEWER = "of a newer sessionlog: update this one to read it"
 
 
 class PlaceFile(NamedTuple):
@@ -36,7 +31,7 @@ class PlaceFile(NamedTuple):
         machine: The id of the machine that has written it.
         shown: Its path for people, without a password.
         name: Its path below the place.
-        sha256: Its digest, as the manifest lists it; empty if it lists none.
+        sha256: Its digest, as the manifest lists it.
         rows: How many rows it has, by the manifest.
     """
 
@@ -136,10 +131,9 @@ def _manifests(folder: Folder, sizes: Iterable[str], problems: list[Problem]) ->
         if parts is None:
             continue
         if int(parts[1]) != SCHEMA_VERSION:
-            problems.append(_problem(folder, name, "unknown_version", f"it is {_NEWER}"))
+            problems.append(_problem(folder, name, "unknown_version", f"it is {NEWER}"))
             continue
-        prefix = parts[3].partition("-")[0]
-        found[parts[2]][int(prefix) if _NUMBERED.fullmatch(prefix) else 0].append(name)
+        found[parts[2]][number_of(parts[3]) or 0].append(name)
     return found
 
 
@@ -154,55 +148,42 @@ def _read_machine(
             break
     else:
         return
-    titles = sorted({str(one["machine_name"]) for one in documents if one.get("machine_name")})
+    titles = sorted({one.machine_name for one in documents if one.machine_name})
     title = " and ".join(titles) or machine
     place.names[machine] = titles[-1] if titles else machine
     if len(titles) > 1 or (number and len(documents) > 1):
         place.notes.append(
             f"{title} export with one id, {machine}, as a copied ledger does: what they have in common counts once"
         )
-    late = [one["written"] for one in documents if (parse_time(str(one.get("written"))) or 0) > now_ns + _DAY_NS // 24]
+    late = [one.written for one in documents if (parse_time(one.written) or 0) > now_ns + _DAY_NS // 24]
     if late:
         place.notes.append(f"{title}: exported at {max(late)}, which is in the future: a clock is wrong, here or there")
-    listed = {file["path"]: file for document in documents for file in document["files"]}
+    listed = {file["path"]: file for document in documents for file in document.files}
     place.files.extend(_checked(folder, sizes, machine, listed.values(), place.problems))
 
 
-def _read_manifest(folder: Folder, name: str, machine: str, problems: list[Problem]) -> dict[str, Any] | None:
+def _read_manifest(folder: Folder, name: str, machine: str, problems: list[Problem]) -> Document | None:
     """Return a manifest; None, and a problem, for one that cannot be used."""
     try:
-        document = json.loads(folder.read(name))
-        version = _FORMAT.fullmatch(document["schema"])
-        listed = [(file["path"], file["table"], file["bytes"] + 0) for file in document["files"]]
-        if version is not None and int(version[1]) > SCHEMA_VERSION:
-            problems.append(_problem(folder, name, "unknown_version", f"it is {_NEWER}"))
-            return None
-        if version is None or document["machine_id"] != machine:
-            raise ValueError("no manifest of this machine")  # noqa: TRY301 - as what cannot be parsed
-        document["files"] = [
-            file for file, (path, table, _) in zip(document["files"], listed, strict=True) if path and table in TABLES
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        problems.append(_problem(folder, name, "unreadable", "the manifest is damaged: the one before it is used"))
-        return None
+        found = parse_manifest(folder.read(name), f"{folder.place}/{name}", machine)
     except Exception as error:  # noqa: BLE001 - each file system has errors of its own, which share no base class
-        problems.append(_problem(folder, name, "unreadable", files.reason_of(error)))
+        found = _problem(folder, name, "unreadable", files.reason_of(error))
+    if isinstance(found, Problem):
+        problems.append(found)
         return None
-    return dict(document)
+    return found
 
 
 def _checked(
-    folder: Folder, sizes: Mapping[str, int], machine: str, listed: Iterable[Mapping[str, Any]],
-    problems: list[Problem],
-) -> Iterator[PlaceFile]:  # fmt: skip
-    """Yield the files that are as a manifest lists them."""
+    folder: Folder, sizes: Mapping[str, int], machine: str, listed: Iterable[File], problems: list[Problem]
+) -> Iterator[PlaceFile]:
+    """Yield the files that are as a manifest lists them; tables of a newer version are left out."""
     for file in listed:
         name, table, size = file["path"], file["table"], file["bytes"]
-        parts = _FILE.fullmatch(name) if isinstance(name, str) else None
-        if parts is None or parts[1] != table:
-            problems.append(_problem(folder, "manifest", "unreadable", f"it lists {name!r:.100}: no file of a place"))
-        elif file.get("schema", SCHEMA_VERSION) != SCHEMA_VERSION:
-            problems.append(_problem(folder, name, "unknown_version", f"it is {_NEWER}"))
+        if table not in TABLES:
+            continue
+        if file["schema"] != SCHEMA_VERSION:
+            problems.append(_problem(folder, name, "unknown_version", f"it is {NEWER}"))
         elif name not in sizes:
             problems.append(_problem(folder, name, "unreadable", "it is missing; a manifest lists it"))
         elif sizes[name] != size:
@@ -211,8 +192,8 @@ def _checked(
             )
         else:
             yield PlaceFile(
-                pattern_of(folder.path(name)), table, machine, f"{folder.place}/{name}", name,
-                str(file.get("sha256", "")), file["rows"] if isinstance(file.get("rows"), int) else 0,
+                pattern_of(folder.path(name)), table, machine, f"{folder.place}/{name}", name, file["sha256"],
+                file["rows"],
             )  # fmt: skip
 
 

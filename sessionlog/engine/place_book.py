@@ -27,7 +27,7 @@ from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.parquet_schema import ADDED, SCHEMA_VERSION, TABLES
 from sessionlog.ledger.quarter_hours import TOTAL
-from sessionlog.ledger.reading import MOST_NAMED, LoggedLimit, ReadBook
+from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.schema import LABEL, LETTER, NAME
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.winners_sql import (
@@ -137,6 +137,12 @@ CREATE TEMP VIEW tools AS SELECT session_key AS session_id, {{name}} AS name_id,
     output_bytes, {", ".join(NAME)}
 FROM calls WHERE session_key NOT IN (SELECT session_key FROM whole_sessions WHERE absorbed)
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
+_NO_LIMITS = """
+CREATE TEMP TABLE limits (file_id BIGINT, source VARCHAR, name VARCHAR, time_ns BIGINT, used_percent DOUBLE,
+    window_minutes DOUBLE, resets_ns BIGINT, plan VARCHAR);
+CREATE TEMP TABLE files (id BIGINT, missing BIGINT)
+"""
+"""They are not exported."""
 _TEXTS = ("source", "harness", "end_status")
 """The columns of sessions that conditions and keys call functions of text for."""
 
@@ -248,11 +254,6 @@ class PlaceBook(ReadBook):
         named = ", ".join(lists[:_NAMED_LISTS])
         return f"{named} and {len(lists) - _NAMED_LISTS} older" if len(lists) > _NAMED_LISTS else named
 
-    @property
-    def limits(self) -> dict[tuple[str, str], LoggedLimit]:
-        """None: they are not exported."""
-        return {}
-
     def machine_of(self, label_id: int) -> str:
         """Return the name of the machine whose records or calls have a label or name."""
         return self._machine_of.get(label_id, UNKNOWN_NAME)
@@ -296,6 +297,8 @@ class PlaceBook(ReadBook):
             self._fill("cells", self._fill_quarter_hours)
         if "tools r" in sql:
             self._fill("calls", self._fill_calls)
+        if "FROM limits" in sql:
+            self._fill("limits", self._fill_limits)
         if "records r" in sql or "responses r" in sql:
             self._fill("winners", self._fill_responses)
 
@@ -336,6 +339,9 @@ class PlaceBook(ReadBook):
         for view in (_SESSIONS, _LOG_SESSIONS, _RESPONSES.format(label=self._label)):
             self._duckdb.execute(view)
         self._duckdb.execute("CREATE TEMP VIEW records AS FROM responses")
+
+    def _fill_limits(self) -> None:
+        self._duckdb.execute(_NO_LIMITS)
 
     def _fill_quarter_hours(self) -> None:
         time = quarter_of("time_ns") if self._by_time else "NULL::BIGINT"

@@ -7,23 +7,22 @@ readers that have begun with it, and are no finding.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sessionlog import files
 from sessionlog.engine.place import Folder, Place, open_folder, open_place
+from sessionlog.engine.place_manifest import EVENTS, FORMATS, Document, File, parse_manifest
 from sessionlog.errors import Problem
 from sessionlog.files.remote import in_threads
 from sessionlog.ledger.parquet_schema import TABLES
 from sessionlog.reader.check import FileCheck
 
-_EVENTS, _OF_EVENTS = "events", "events-manifest"
-_TOPS = ("manifest", *TABLES, _OF_EVENTS, _EVENTS)
-_MANIFEST = re.compile(r"(?:events-)?manifest/v=\d+/machine=[^/]+/[^/]+-([0-9a-f]{16})\.json")
+_TOPS = (*FORMATS, *TABLES, "events")
+_MANIFEST = re.compile(rf"({'|'.join(FORMATS)})/v=\d+/machine=([^/]+)/[^/]+-([0-9a-f]{{16}})\.json", re.ASCII)
 _AGAIN = "restore it from a copy"
 
 
@@ -51,10 +50,12 @@ def check_place(
     folder = open_folder(path)
     sizes = folder.sizes(_TOPS)
     place = open_place(path, now_ns)
-    listed = {name: _listed_by(folder, name) for name in sorted(sizes) if _MANIFEST.fullmatch(name)}
-    events = {file["path"]: file for name in listed if name.startswith(_OF_EVENTS) for file in listed[name]}
+    manifests = _read_manifests(folder, sizes)
+    refused = [one for one in manifests.values() if isinstance(one, Problem)]
+    listed = {name: one.files for name, one in manifests.items() if isinstance(one, Document)}
+    events = {file["path"]: file for name in listed if name.startswith(EVENTS) for file in listed[name]}
     problems: dict[str, list[Problem]] = defaultdict(list)
-    for problem in (*place.problems, *_wrong_sizes(folder, sizes, events)):
+    for problem in dict.fromkeys((*place.problems, *refused, *_wrong_sizes(folder, sizes, events))):
         problems[problem.path].append(problem)
     compared = [one for one in _with_digests(place, listed, events) if _shown(folder, one.name) not in problems]
     for done, (file, digest) in enumerate(in_threads(lambda file: (file, _digest(folder, file.name)), compared)):
@@ -63,7 +64,7 @@ def check_place(
         wrong = _difference(file, digest)
         found = [_problem(folder, file.name, wrong)] if wrong else []
         yield _result(_shown(folder, file.name), found, file.rows)
-    known = {*listed, *(file["path"] for found in listed.values() for file in found)}
+    known = {*manifests, *(file["path"] for found in listed.values() for file in found)}
     for name in sorted(sizes.keys() - known):
         if _shown(folder, name) not in problems:
             detail = "no manifest lists it, so it does not count: a stopped export left it, or another program"
@@ -74,35 +75,35 @@ def check_place(
         yield _result(shown, found)
 
 
-def _listed_by(folder: Folder, name: str) -> list[Mapping[str, Any]]:
-    """Return the files that a manifest of any version lists; none for one that is damaged, which its digest shows."""
-    try:
-        found = json.loads(folder.read(name))["files"]
-        return [file for file in found if isinstance(file["path"], str)]
-    except Exception:  # noqa: BLE001 - each file system has errors of its own; comparing the manifest names them
-        return []
+def _read_manifests(folder: Folder, names: Iterable[str]) -> dict[str, Document | Problem]:
+    """Return the content of each manifest of any version; a problem for one that does not count."""
+    found: dict[str, Document | Problem] = {}
+    for parts in filter(None, map(_MANIFEST.fullmatch, sorted(names))):
+        name = parts[0]
+        try:
+            found[name] = parse_manifest(folder.read(name), _shown(folder, name), parts[2], parts[1])
+        except Exception as error:  # noqa: BLE001 - each file system has errors of its own, which share no base class
+            found[name] = _problem(folder, name, files.reason_of(error))
+    return found
 
 
-def _wrong_sizes(
-    folder: Folder, sizes: Mapping[str, int], events: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Problem]:
+def _wrong_sizes(folder: Folder, sizes: Mapping[str, int], events: Mapping[str, File]) -> Iterator[Problem]:
     """Yield problems of files of events that are missing, or have another size than their manifest lists."""
     for name, file in events.items():
         if name not in sizes:
             yield _problem(folder, name, f"it is missing; a manifest lists it: {_AGAIN}")
-        elif sizes[name] != file.get("bytes"):
-            yield _problem(folder, name, f"{sizes[name]} bytes, {file.get('bytes')} were exported: {_AGAIN}")
+        elif sizes[name] != file["bytes"]:
+            yield _problem(folder, name, f"{sizes[name]} bytes, {file['bytes']} were exported: {_AGAIN}")
 
 
-def _with_digests(place: Place, manifests: Iterable[str], events: Mapping[str, Mapping[str, Any]]) -> Iterator[_File]:
+def _with_digests(place: Place, manifests: Iterable[str], events: Mapping[str, File]) -> Iterator[_File]:
     """Yield the manifests, which have digests in their names, and the files that hold."""
     for name in manifests:
-        yield _File(name, _MANIFEST.sub(r"\1", name))
+        yield _File(name, _MANIFEST.sub(r"\3", name))
     for listed in place.files:
         yield _File(listed.name, listed.sha256, listed.rows)
     for name, file in events.items():
-        rows = file.get("rows")
-        yield _File(name, str(file.get("sha256", "")), rows if isinstance(rows, int) else 0)
+        yield _File(name, file["sha256"], file["rows"])
 
 
 def _digest(folder: Folder, name: str) -> str | Exception:

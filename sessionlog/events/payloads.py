@@ -95,6 +95,11 @@ class SessionStart(Routing):
     parent: Mapping[str, Any] | None = None
     wire: str | None = None
 
+    @property
+    def served_by(self) -> str:
+        """The session's provider; in logs of the Go original, which have no `v`, else the harness that ran it."""
+        return self.provider or (self.resolved_harness if self.v is None else "") or ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd(Routing):

@@ -8,9 +8,10 @@ or returns anything but a string, the text is replaced by `FAILED`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sessionlog.events.secrets import find_spans
+from sessionlog.events.secrets.long_words import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ MARK = b"[redacted]"
 
 def redact_line(line: bytes, start: int = 0) -> bytes:
     """Replace well-known secrets from `start` on in an encoded line; a line without one is returned as it is."""
-    spans = find_spans(line, start)
+    return replace_spans(line, find_spans(line, start))
+
+
+def replace_spans(line: bytes, spans: Sequence[Span]) -> bytes:
+    """Replace the secrets at these places; without any the line is returned as it is."""
     if not spans:
         return line
     pieces: list[bytes] = []

@@ -1,13 +1,14 @@
 """A bounded copy, in JSON types, of any Python object tree: the fallback when orjson rejects a payload.
 
 Nothing is dropped silently: other objects become their `repr` (guarded), what is too deep, too long or too many is
-marked in the copy, and keys that become equal are numbered.
+marked in the copy, keys that become equal are numbered, and numbers that JSON lacks (NaN, infinities) are their names.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from numbers import Integral, Real
 from typing import Any
@@ -18,6 +19,9 @@ MAX_DEPTH = 64
 MAX_ITEMS = 100_000
 _MAX_SPELLED = 10_000
 _INT64 = range(-(2**63), 2**64)
+_FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+NoteNumbers = Callable[[tuple[str, ...]], object]
+"""Called once for an event in which numbers that JSON lacks became texts, with their names."""
 
 
 def distinct_keys(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -49,17 +53,49 @@ def _cut(text: str, longest: int) -> str:
 
 
 class _Budget:
-    """How many items may still be copied: a cyclic or generated tree must end."""
+    """How many items may still be copied (a cyclic or generated tree must end), and the numbers that became names."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "names")
 
     def __init__(self) -> None:
         self.left = MAX_ITEMS
+        self.names: set[str] = set()
 
 
-def sanitise(value: Any) -> Any:
+def sanitise(value: Any, note: NoteNumbers | None = None) -> Any:
     """Copy `value` into JSON types: depth ≤ 64, big integers as text, unpaired surrogates replaced, keys as text."""
-    return _copy(value, MAX_DEPTH, _Budget())
+    budget = _Budget()
+    copied = _copy(value, MAX_DEPTH, budget)
+    if budget.names and note is not None:
+        note(tuple(sorted(budget.names)))
+    return copied
+
+
+def name_numbers(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """Copy a value that orjson can write, with the names of the numbers for which it would write null; return both."""
+    names: set[str] = set()
+    return _with_names(value, names), tuple(sorted(names))
+
+
+def _with_names(value: Any, names: set[str]) -> Any:
+    if isinstance(value, float):
+        return _number(value, names)
+    if isinstance(value, dict):
+        return {key: _with_names(item, names) for key, item in dict.items(value)}
+    if isinstance(value, list | tuple):
+        return [_with_names(item, names) for item in value]
+    if hasattr(type(value), "__dataclass_fields__"):
+        public = (name for name in type(value).__dataclass_fields__ if not name.startswith("_"))  # as orjson
+        return {name: _with_names(getattr(value, name), names) for name in public if hasattr(value, name)}
+    return value
+
+
+def _number(value: float, names: set[str]) -> float | str:
+    if math.isfinite(value):
+        return value
+    name = _FLOAT_NAMES[float.__repr__(value)]
+    names.add(name)
+    return name
 
 
 def _copy(value: Any, depth: int, budget: _Budget) -> Any:
@@ -74,8 +110,10 @@ def _copy(value: Any, depth: int, budget: _Budget) -> Any:
 
 def _converted(value: Any, depth: int, budget: _Budget) -> Any:
     kind = type(value)
-    if value is None or kind is bool or kind is float:
+    if value is None or kind is bool:
         return value
+    if kind is float:
+        return _number(value, budget.names)
     if kind is int:
         return value if value in _INT64 else str_of_int(value)
     if isinstance(value, str):
@@ -100,7 +138,7 @@ def _leaf(value: Any, depth: int, budget: _Budget) -> Any:
     if isinstance(value, Integral):
         return _copy(int(value), depth, budget)
     if isinstance(value, Real):
-        return float(value)
+        return _number(float(value), budget.names)
     decimal = sys.modules.get("decimal")  # whoever has made one has imported it
     if decimal is not None and isinstance(value, decimal.Decimal):
         return str(value)

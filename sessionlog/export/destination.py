@@ -1,7 +1,8 @@
 """Destination: a local folder, or a place that fsspec can write to, to which whole files are written.
 
 A file is either there as a whole, or not at all: it is written under another name and renamed, or, where a store makes
-an object visible only when all of it has arrived, sent in one transaction. No message shows a password of a URL.
+an object visible only when all of it has arrived, sent in one transaction. No message shows a password of a URL. Others
+may write to the same folder: a link in it, which could lead to any file of the user, is not followed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Destination(Protocol):
         """
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted; none if there is no such folder.
+        """Return the names of the files in a folder, sorted; none if there is no such folder.
 
         Raises:
             NotExported: The store cannot be reached.
@@ -76,23 +77,37 @@ class LocalFolder:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file under a temporary name, sync and rename it."""
-        path = os.path.join(self.place, *name.split("/"))
+        path = self._path(name)
         with self._named():
             files.make_directories(os.path.dirname(path))
             files.replace_file(path, [data])
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes."""
-        with self._named(), files.open_log(os.path.join(self.place, *name.split("/"))) as file:
+        path = self._path(name)
+        with self._named(), files.open_log(path) as file:
             return file.read()
 
     def remove(self, name: str) -> None:
         """Remove a file, if that can be done."""
-        files.remove_file(os.path.join(self.place, *name.split("/")))
+        files.remove_file(self._path(name))
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder."""
-        return sorted(files.list_names(os.path.join(self.place, *folder.split("/"))))
+        """Return the names of the files in a folder."""
+        path = os.path.dirname(self._path(f"{folder}/-"))
+        return sorted(name for name in files.list_names(path) if files.is_file(os.path.join(path, name)))
+
+    def _path(self, name: str) -> str:
+        """Return the path of a name.
+
+        Raises:
+            NotExported: A folder on the way to it is a link.
+        """
+        *folders, _ = parts = name.split("/")
+        folder = os.path.join(self.place, *folders)
+        if files.real_path(folder) != os.path.join(files.real_path(self.place), *folders):
+            raise NotExported(f"{folder}: a link leads to somewhere else; remove it to export to {self.place}")
+        return os.path.join(self.place, *parts)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -136,14 +151,14 @@ class RemoteFolder:
             self._system.rm_file(f"{self._root.rstrip('/')}/{name}")
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, as the store has them now."""
+        """Return the names of the files in a folder, as the store has them now."""
         with self._named():
             self._system.invalidate_cache()
             try:
-                found = self._system.ls(f"{self._root.rstrip('/')}/{folder}", detail=False)
+                found = self._system.ls(f"{self._root.rstrip('/')}/{folder}", detail=True)
             except FileNotFoundError:
                 return []
-            return sorted(path.rstrip("/").rpartition("/")[2] for path in found)
+            return sorted(one["name"].rpartition("/")[2] for one in found if one.get("type") != "directory")
 
     @contextmanager
     def _named(self) -> Iterator[None]:

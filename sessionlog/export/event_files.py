@@ -6,17 +6,15 @@ hold. The manifests before it stay for a day, for readers that have begun with t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import groupby
-from typing import Any
 
-from sessionlog.errors import NotExported
+from sessionlog.engine.place_manifest import EVENTS, File, parse_manifest
+from sessionlog.errors import NotExported, Problem
 from sessionlog.export.destination import Destination
 from sessionlog.export.event_parquet import MOST_ROWS, EventTable
-from sessionlog.export.manifests import File
 
 VERSION = 1
 MOST_PARTS = 24
@@ -42,7 +40,7 @@ def merge_files(target: Destination, machine: str, held: Sequence[File], most_pa
     A month of which a file is missing or damaged stays as it is.
     """
     kept, merged = list[File](), 0
-    for _, group in groupby(sorted(held, key=lambda file: str(file["path"])), key=_folder):
+    for _, group in groupby(sorted(held, key=lambda file: file["path"]), key=_folder):
         files = list(group)
         small = [file for file in files if file["rows"] < MOST_ROWS // 2]
         if len(small) > most_parts:
@@ -56,36 +54,35 @@ def merge_files(target: Destination, machine: str, held: Sequence[File], most_pa
     return kept, merged
 
 
-def read_manifests(target: Destination, names: Iterable[str]) -> list[File]:
-    """Return the files that manifests list, each once.
+def read_manifests(target: Destination, machine: str, names: Iterable[str]) -> list[File]:
+    """Return the files that manifests of a machine list, each once.
 
     Raises:
-        NotExported: One cannot be read, or is damaged.
+        NotExported: One cannot be read, or does not count.
     """
     found: dict[str, File] = {}
     for name in names:
-        try:
-            document: dict[str, Any] = json.loads(target.read(name))
-            found |= {file["path"]: file for file in document["files"]}
-        except (ValueError, KeyError, TypeError) as error:
-            raise NotExported(f"{target.place}/{name} is damaged") from error
+        document = parse_manifest(target.read(name), f"{target.place}/{name}", machine, EVENTS)
+        if isinstance(document, Problem):
+            raise NotExported(f"{document.path}: {document.detail}; remove it, and all events are written again")
+        found |= {file["path"]: file for file in document.files}
     return list(found.values())
 
 
-def remove_manifests(target: Destination, old: Collection[str], others: Iterable[str]) -> None:
+def remove_manifests(target: Destination, machine: str, old: Collection[str], others: Iterable[str]) -> None:
     """Remove manifests that were replaced, and before them the files that no other one lists.
 
     Raises:
         NotExported: They cannot be read or removed.
     """
-    held = {file["path"] for file in read_manifests(target, others)}
-    gone = {file["path"] for file in read_manifests(target, old)} - held
+    held = {file["path"] for file in read_manifests(target, machine, others)}
+    gone = {file["path"] for file in read_manifests(target, machine, old)} - held
     for path in (*sorted(gone), *sorted(old)):
         target.remove(path)
 
 
 def _folder(file: File) -> str:
-    return str(file["path"]).rpartition("/")[0]
+    return file["path"].rpartition("/")[0]
 
 
 def _read(target: Destination, file: File) -> bytes:

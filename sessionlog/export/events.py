@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -23,11 +22,12 @@ import orjson
 from sessionlog import files
 from sessionlog._version import __version__
 from sessionlog.analytics.sql.event_logs import EventSelection, choose_logs
+from sessionlog.engine.place_manifest import EVENTS, FORMATS, File
 from sessionlog.engine.shares import map_shares
 from sessionlog.errors import MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.event_state import WIDTH, EventState, Session
-from sessionlog.export.manifests import KEPT, File
+from sessionlog.export.manifests import KEPT
 from sessionlog.export.state_database import state_path
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, hash_name
@@ -40,8 +40,8 @@ from sessionlog.transcript.event_rows import COLUMNS
 if TYPE_CHECKING:
     from sessionlog.export.event_parquet import EventTable
 
-MANIFEST = "sessionlog.export.events/1"
 VERSION = 1
+MANIFEST = f"{FORMATS[EVENTS]}/{VERSION}"
 
 _TEXTS = frozenset({"text", "data", "error"})
 _NAMED = 5
@@ -63,6 +63,7 @@ class ExportedEvents:
         manifest: The name of the manifest; empty if nothing was written.
         problem_count: Problems of the logs.
         problems: The first of them.
+        notes: Sentences about what could not be merged or removed.
     """
 
     events: int
@@ -75,6 +76,7 @@ class ExportedEvents:
     manifest: str
     problem_count: int
     problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -133,11 +135,12 @@ class _Run:
     ) -> None:
         self._target, self._machine, self._state, self._table = target, machine, state, table
         self._has_texts, self._is_dry = has_texts, is_dry
-        self._folder = f"events-manifest/v={VERSION}/machine={machine}"
+        self._folder = f"{EVENTS}/v={VERSION}/machine={machine}"
         self._revision = time_ns() // 1000
         self._open: dict[Session, bytearray] = {}
         self._counts: dict[Session, int] = {}
         self._events = self._deleted = 0
+        self._notes: list[str] = []
         self._unread: set[int] = set()
         """Keys of logs of which something could not be read or seen, so that the next export reads them again."""
 
@@ -177,7 +180,7 @@ class _Run:
             events=self._events, deleted=self._deleted, unchanged_logs=len(chosen.parts) - len(parts),
             merged=merged, files=len(written), bytes=sum(file["bytes"] for file in written), has_texts=self._has_texts,
             manifest=f"{self._folder}/{manifest}" if manifest else "", problem_count=count + len(chosen.problems),
-            problems=(*chosen.problems, *problems)[:_NAMED],
+            problems=(*chosen.problems, *problems)[:_NAMED], notes=tuple(self._notes),
         )  # fmt: skip
 
     def _read(
@@ -252,7 +255,11 @@ class _Run:
         from sessionlog.export.event_files import merge_files, read_manifests
 
         names = self._state.manifests()
-        before = read_manifests(self._target, map(self._path, names)) if names else []
+        try:
+            before = read_manifests(self._target, self._machine, map(self._path, names))
+        except NotExported as error:
+            self._notes.append(f"not merged: {error}")
+            return list(written), 0, []
         paths = {file["path"] for file in written}
         held, merged = merge_files(
             self._target, self._machine, [*(file for file in before if file["path"] not in paths), *written], most_parts
@@ -268,14 +275,17 @@ class _Run:
 
         found = [name for name in self._target.names(self._folder) if name.endswith(".json")]
         there = [self._path(name) for name in old if name in found]
-        with suppress(NotExported):
-            remove_manifests(self._target, there, [self._path(name) for name in found if name not in old])
+        others = [self._path(name) for name in found if name not in old]
+        try:
+            remove_manifests(self._target, self._machine, there, others)
             self._state.forget_replaced(old)
+        except NotExported as error:
+            self._notes.append(f"old files are not removed: {error}")
 
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name}"
 
-    def _write_manifest(self, written: Sequence[dict[str, Any]]) -> str:
+    def _write_manifest(self, written: Sequence[File]) -> str:
         now = datetime.now(UTC)
         document = {
             "schema": MANIFEST, "machine_id": self._machine, "written": f"{now:%Y-%m-%dT%H:%M:%SZ}",

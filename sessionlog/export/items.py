@@ -194,7 +194,7 @@ def read_requests(book: ReadBook, selection: Selection) -> Iterator[Sequence[Req
 def read_calls(book: ReadBook, selection: CallSelection) -> Iterator[Sequence[Call]]:
     """Yield the tool calls of a selection as `read_requests` does; an open one when its session no longer runs."""
     selection.prepare(book)
-    where, parameters = selection.where()
+    where, parameters = selection.where(listed_only=True)
     unfinished = f"(r.finished OR {selection.expressions['status']} <> 'running')"
     yield from _pages(book, _CALLS.format(where=f"{where} AND {unfinished}"), parameters, _call)
 
@@ -212,7 +212,7 @@ def count_items(book: ReadBook, requests: Selection, calls: CallSelection | None
     [(count, timeless)] = book.query(_COUNT.format(counted=_COUNTED, where=where), parameters)
     if calls is None:
         return count, 0, timeless
-    where, parameters = calls.where()
+    where, parameters = calls.where(listed_only=True)
     [(call_count, more)] = book.query(_COUNT_CALLS.format(where=where), parameters)
     return count, call_count, timeless + more
 

@@ -202,7 +202,7 @@ class LedgerRows:
         if self._calls is not None:
             is_selected = "1"
             if _is_narrow(self._calls):
-                where, parameters = self._calls.where()
+                where, parameters = self._calls.where(listed_only=True)
                 is_selected = _SELECTED.format(tables=_COUNTING_CALLS, where=where, others="")
         session = self._names("tools", "session", self._session_names)
         name = self._names("tools", "call", self._call)

@@ -68,7 +68,7 @@ def open_machine(
     """
     with Revisions(_path(secret, target, env)) as revisions:
         manifests = Manifests(target, machine_id(secret))
-        newest = manifests.newest(revisions.manifest)
+        newest = manifests.newest()
         if ledger is None or _is_own(book, target, revisions, newest):
             yield Machine(secret, revisions, manifests, newest)
             return
@@ -84,7 +84,7 @@ def open_machine(
     try:
         with Revisions(path) as revisions:
             manifests = Manifests(target, machine_id(new))
-            yield Machine(new, revisions, manifests, manifests.newest(revisions.manifest), (note,))
+            yield Machine(new, revisions, manifests, manifests.newest(), (note,))
     finally:
         if is_dry:
             files.remove_file(path)

@@ -1,35 +1,35 @@
 """Manifests: which files of a destination are a machine's rows, now.
 
 Each export writes a manifest of all files that hold, with the next number: readers take the newest one of each machine,
-and no other file. So files can be merged while others read: what is not in the newest manifest stays for a day, for
-readers that have begun with an older one. Two exports at once, of a copied ledger for example, may give one number
-twice: then both are the newest, and the next export lists the files of both.
+and no other file. One that is damaged, or lists what is not this machine's, counts neither for them nor for an export
+(`engine.place_manifest`): the one before it holds, and what that lacks is written again. So files can be merged while
+others read: what is not in the newest manifest stays for a day, for readers that have begun with an older one. Two
+exports at once, of a copied ledger for example, may give one number twice: then both are the newest, and the next
+export lists the files of both.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from itertools import pairwise
-from typing import Any
+from itertools import groupby, pairwise
 
 from sessionlog._version import __version__
-from sessionlog.errors import NotExported
+from sessionlog.engine.place_manifest import FORMATS, NEWER, NUMBERS, Document, File, number_of, parse_manifest
+from sessionlog.errors import NotExported, Problem
 from sessionlog.export.destination import Destination
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 
-MANIFEST = "sessionlog.export.manifest/1"
+MANIFEST = f"{FORMATS[NUMBERS]}/{SCHEMA_VERSION}"
 
 KEPT = timedelta(days=1)
 """How long files and manifests are kept after a newer manifest has come without them."""
 
 _TIME = "%Y-%m-%dT%H-%M-%SZ"
-
-File = dict[str, Any]
-"""A file in a manifest: path, table, rows, bytes, sha256, schema."""
+_LAST = 10**8 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +50,41 @@ class Manifest:
 
 
 class Manifests:
-    """The manifests of one machine at a destination."""
+    """The manifests of one machine at a destination.
+
+    Attributes:
+        notes: Sentences about those that do not count.
+    """
 
     def __init__(self, target: Destination, machine: str) -> None:
         self._target, self._machine = target, machine
-        self._folder = f"manifest/v={SCHEMA_VERSION}/machine={machine}"
+        self._folder = f"{NUMBERS}/v={SCHEMA_VERSION}/machine={machine}"
+        self.notes: list[str] = []
 
-    def newest(self, known: Manifest) -> Manifest:
-        """Return the newest manifest; `known`, if it still is, without reading it.
+    def newest(self) -> Manifest:
+        """Return the newest manifest.
 
         Raises:
-            NotExported: It cannot be read, is damaged, or of a newer version.
+            NotExported: It cannot be read, or is of a newer version.
         """
-        found = self._names()
-        number = max(map(_number, found), default=0)
-        names = tuple(name for name in found if _number(name) == number)
-        if names == known.names:
-            return known
-        documents = [self._read(name) for name in names]
-        listed = {file["path"]: file for document in documents for file in document["files"]}
-        name = documents[-1].get("machine_name") if documents else None
-        return Manifest(names, number, tuple(listed.values()), name)
+        for number, names in self._newest_first():
+            documents = {name: found for name in names if (found := self._read(name)) is not None}
+            if documents:
+                listed = {file["path"]: file for found in documents.values() for file in found.files}
+                return Manifest((*documents,), number, (*listed.values(),), [*documents.values()][-1].machine_name)
+        return Manifest()
 
     def encode(
         self, before: Manifest, files: Sequence[File], machine_name: str | None, now: datetime
     ) -> tuple[Manifest, bytes]:
-        """Return the next manifest, which lists all files that hold, and its bytes for `write`."""
+        """Return the next manifest, which lists all files that hold, and its bytes for `write`.
+
+        Raises:
+            NotExported: There is no next number.
+        """
         number = before.number + 1
+        if number > _LAST:
+            raise NotExported(f"{self._shown(before.names[0])} has the last number that there is: remove it")
         document = {
             "schema": MANIFEST, "number": number, "machine_id": self._machine, "machine_name": machine_name,
             "written": f"{now:%Y-%m-%dT%H:%M:%SZ}", "sessionlog": __version__, "files": list(files),
@@ -103,35 +111,45 @@ class Manifests:
         """
         names = self._names()
         old = [name for name, after in pairwise(names) if _written(after) < now - KEPT]
-        old = [name for name in old if _number(name) < _number(names[-1])]
-        removed = 0
-        if old:
-            kept = {names[len(old)], *(name for name in names if _number(name) == _number(names[-1]))}
-            held = {file["path"] for name in kept for file in self._read(name)["files"]}
-            gone = {file["path"] for name in old for file in self._read(name)["files"]} - held
-            for path in (*sorted(gone), *map(self.path, old)):
-                self._target.remove(path)
-            removed = len(gone)
-        return removed
+        if not old:
+            return 0
+        newest = next((found for _, found in self._newest_first() if self._files_of(found)), ())
+        old = [name for name in old if name < min(newest, default="")]
+        kept = (self._files_of([name]) for name in names if name not in old)
+        held = self._files_of(newest) | next(filter(None, kept), set())
+        gone = self._files_of(old) - held
+        for path in (*sorted(gone), *map(self.path, old)):
+            self._target.remove(path)
+        return len(gone)
+
+    def _newest_first(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Yield the numbers of manifests from the highest on, with the names that have it."""
+        for number, names in groupby(reversed(self._names()), key=_number):
+            yield number, tuple(sorted(names))
 
     def _names(self) -> list[str]:
-        found = self._target.names(self._folder)
-        return [name for name in found if name.endswith(".json") and name.partition("-")[0].isdigit()]
+        return [name for name in self._target.names(self._folder) if number_of(name) is not None]
 
-    def _read(self, name: str) -> dict[str, Any]:
-        try:
-            document: dict[str, Any] = json.loads(self._target.read(self.path(name)))
-            found = [file for file in document["files"] if file["table"] in TABLES and file["sha256"] and file["path"]]
-            if document["schema"] == MANIFEST and len(found) == len(document["files"]):
-                return document
-        except (ValueError, KeyError, TypeError):
-            pass
-        what = f"{self._target.place}/{self.path(name)} is damaged, or of a newer sessionlog"
-        raise NotExported(f"{what}; without it, what it lists is written again")
+    def _files_of(self, names: Iterable[str]) -> set[str]:
+        return {file["path"] for name in names for file in getattr(self._read(name), "files", ())}
+
+    def _read(self, name: str) -> Document | None:
+        """Return a manifest; None, and a note, for one that does not count."""
+        found = parse_manifest(self._target.read(self.path(name)), self._shown(name), self._machine)
+        if isinstance(found, Document) and all(file["table"] in TABLES for file in found.files):
+            return found
+        if not isinstance(found, Problem) or found.kind == "unknown_version":
+            raise NotExported(f"{self._shown(name)} is {NEWER}; without it, what it lists is written again")
+        if (note := f"{found.path}: {found.detail}; what it listed is written again") not in self.notes:
+            self.notes.append(note)
+        return None
+
+    def _shown(self, name: str) -> str:
+        return f"{self._target.place}/{self.path(name)}"
 
 
 def _number(name: str) -> int:
-    return int(name.partition("-")[0])
+    return number_of(name) or 0
 
 
 def _written(name: str) -> datetime:

@@ -24,12 +24,13 @@ from sessionlog import files
 from sessionlog.analytics.question import Question, check_source_names, log_paths
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
+from sessionlog.engine.place_manifest import File
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import InvalidQuery, LedgerUnusable, MissingExtra, NotExported, Problem
 from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.ledger_rows import AddNames, LedgerRows
 from sessionlog.export.machine import Machine, name_of, open_machine
-from sessionlog.export.manifests import File, Manifest
+from sessionlog.export.manifests import Manifest
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, digest_of
@@ -265,6 +266,7 @@ class _Export:
                 self._machine.manifests.remove_old(datetime.now(UTC))
             except NotExported as error:
                 notes.append(f"old files are not removed: {error}")
+        notes += self._machine.manifests.notes
         return self._exported(run, known, manifest if manifest != newest else None, machine_name, notes, is_dry=is_dry)
 
     def _write_manifest(self, newest: Manifest, files: Sequence[File], machine_name: str | None) -> Manifest:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +17,7 @@ import duckdb
 import orjson
 
 from sessionlog import files
+from sessionlog.errors import NotExported
 from sessionlog.ledger.parquet_schema import NAMES, ORDER, SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ _MOST_MONTHS = 64  # whose rows wait at once, each in an open file
 
 Month = int | None
 """Months since the year 0; None for rows without a time."""
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise NotExported(f"parquet: {str(error).partition(chr(10))[0]}") from error
 
 
 class ParquetEncoder:
@@ -74,11 +83,12 @@ class ParquetEncoder:
             (month for kind, month in self._waiting if kind == table), key=lambda month: (month is None, month)
         )
 
+    @_named()
     def encode(self, table: str, month: Month) -> tuple[int, bytes]:
         """Return the number of rows that wait for a file, and the file, which may be empty.
 
         Raises:
-            duckdb.Error: There is no room for the file.
+            NotExported: There is no room for the file.
         """
         lines = self._waiting.pop((table, month), None) or _Lines(self._folder)
         joins = []
@@ -106,6 +116,7 @@ class ParquetEncoder:
         files.remove_file(lines.path)
         return lines.count, data
 
+    @_named()
     def merge(self, table: str, parts: Iterable[bytes], *, is_whole: bool) -> tuple[int, bytes]:
         """Return the rows of files as one file: of each row the latest revision.
 
@@ -115,7 +126,7 @@ class ParquetEncoder:
             is_whole: These are all files of a month, so that tombstones have nothing left to hide.
 
         Raises:
-            duckdb.Error: One is no parquet file of this table, or there is no room.
+            NotExported: One is no parquet file of this table, or there is no room.
         """
         paths = [self._store(data) for data in parts]
         listed = ", ".join(map(_quoted, paths))
@@ -134,10 +145,10 @@ class ParquetEncoder:
         """Yield expressions on the rows of a file, as `encode` has made it.
 
         Raises:
-            duckdb.Error: It is no parquet file, or lacks a column.
+            NotExported: It is no parquet file, or lacks a column.
         """
         path = self._store(data)
-        with closing(self._database.cursor()) as cursor:
+        with _named(), closing(self._database.cursor()) as cursor:
             cursor.execute(f"SELECT {columns} FROM read_parquet({_quoted(path)})")  # noqa: S608 - our own names and paths
             while rows := cursor.fetchmany(4096):
                 yield from rows

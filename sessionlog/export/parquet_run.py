@@ -11,10 +11,11 @@ from hashlib import sha256
 from itertools import groupby, islice
 from typing import Any
 
+from sessionlog.engine.place_manifest import File
 from sessionlog.errors import NotExported
 from sessionlog.export.destination import Destination
 from sessionlog.export.ledger_rows import LedgerRow, LedgerRows
-from sessionlog.export.manifests import File, Manifest
+from sessionlog.export.manifests import Manifest
 from sessionlog.export.parquet_files import Month, ParquetEncoder, line_columns
 from sessionlog.export.revisions import PAGE, Revisions, Written
 from sessionlog.ledger.parquet_schema import NAMES, SCHEMA_VERSION, TABLES
@@ -83,7 +84,11 @@ class ParquetRun:
             NotExported: One cannot be read, or is not the file that the manifest lists.
         """
         for file in files:
-            self._revisions.add(file["table"], self._rows_of(file))
+            try:
+                self._revisions.add(file["table"], self._rows_of(file))
+            except NotExported as error:
+                what = f"the manifest of machine {self._machine} lists {file['path']}"
+                raise NotExported(f"{error}; {what}: without the manifest, all is written again") from error
 
     def write_changes(
         self,
@@ -211,7 +216,7 @@ class ParquetRun:
         path = f"{folder}/{digest[:32]}.parquet"
         if not self._is_dry:
             self._target.write(path, data)
-        file = {
+        file: File = {
             "path": path, "table": table, "rows": count, "bytes": len(data), "sha256": digest, "schema": SCHEMA_VERSION,
         }  # fmt: skip
         self._files.append(file)
@@ -235,9 +240,11 @@ class ParquetRun:
     def _rows_of(self, file: File) -> Iterator[Written]:
         table, month = file["table"], _month_of(file["path"])
         flags, costs = (
-            [column if column in TABLES[table] else "NULL" for column in some] for some in (_STANDING, _COSTS)
+            [_typed(table, column) if column in TABLES[table] else "NULL" for column in some]
+            for some in (_STANDING, _COSTS)
         )
-        columns = ", ".join(("record", "revision", "deleted", "state", *flags, *costs))
+        own = (_typed(table, column) for column in ("record", "revision", "deleted", "state"))
+        columns = ", ".join((*own, *flags, *costs))
         for record, revision, deleted, state, counts, replaced, *known in self._encoder.decode(
             self._read_checked(file), columns
         ):
@@ -253,8 +260,13 @@ _BEFORE_COSTS = (
 """How many of a response's values stand before its costs."""
 
 
+def _typed(table: str, column: str) -> str:
+    """Return the expression of a column as an export writes it: the file may be of another program."""
+    return f"{column}::{TABLES[table][column]}"
+
+
 def _folder(file: File) -> str:
-    return str(file["path"]).rpartition("/")[0]
+    return file["path"].rpartition("/")[0]
 
 
 def _month_of(path: str) -> Month:

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from sessionlog.engine.place_manifest import File
 from sessionlog.export.ledger_rows import LedgerRow
-from sessionlog.export.manifests import File, Manifest
+from sessionlog.export.manifests import Manifest
 from sessionlog.export.state_database import StateDatabase
 from sessionlog.ledger.parquet_schema import TABLES
 

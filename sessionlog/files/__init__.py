@@ -51,9 +51,8 @@ from sessionlog.files.paths import (
     scan_folder,
     stat_path,
     walk_folder,
-    why_absent,
 )
-from sessionlog.files.reading import open_log, read_small, reason_of, stat_open
+from sessionlog.files.reading import open_log, read_small, reason_of, stat_open, why_absent
 from sessionlog.files.urls import VERSIONED, is_url
 from sessionlog.files.whole_files import (
     copy_file,

@@ -27,21 +27,6 @@ def stat_path(path: str) -> os.stat_result | None:
         return None
 
 
-def why_absent(path: str) -> str | None:
-    """Return why nothing can be seen at a path; "" if nothing is there, None if something is."""
-    if is_url(path):
-        return None if stat_path(path) is not None else ""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return ""
-    except OSError as error:
-        from sessionlog.files.reading import reason_of
-
-        return reason_of(error)
-    return None
-
-
 def identity_of(path: str) -> tuple[int, int] | None:
     """Return (device, inode) of the file at a path; None if there is none."""
     status = stat_path(path)

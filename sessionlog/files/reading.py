@@ -85,6 +85,19 @@ def reason_of(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 
+def why_absent(path: str) -> str | None:
+    """Return why nothing can be seen at a path; "" if nothing is there, None if something is."""
+    if is_url(path):
+        return None if stat_path(path) is not None else ""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return ""
+    except OSError as error:
+        return reason_of(error)
+    return None
+
+
 def read_small(path: str, limit: int = 1 << 20) -> bytes | None:
     """Return the bytes of a small file such as config.toml; None when it does not exist."""
     if stat_path(path) is None:

@@ -310,7 +310,7 @@ class Place:
 
     def _list(self) -> None:
         self._system.invalidate_cache()
-        found: dict[str, Any] = self._request(self.url, lambda: self._system.find(self._root, detail=True))
+        found: dict[str, Any] = self._request(self.url, self._find)
         root = self._root.rstrip("/")
         self._is_folder = set(found) != {self._root} or self._is_slashed(found)
         if not found:
@@ -326,6 +326,32 @@ class Place:
                 self._add(f"{self.url}{inside}", info)
         if self._is_folder:
             self._folders.setdefault(self.url, {})
+
+    def _find(self) -> dict[str, Any]:
+        """Return all objects below the root; a folder that cannot be listed raises its error.
+
+        The search that fsspec has for servers with folders leaves such a folder out, so that its logs seem deleted.
+        """
+        from fsspec.asyn import AsyncFileSystem
+        from fsspec.spec import AbstractFileSystem
+
+        system, kind = self._system, type(self._system)
+        searches = getattr(kind, "_find", None), kind.find
+        is_own = AsyncFileSystem._find in searches or AbstractFileSystem.find in searches  # noqa: SLF001 - to know it
+        if not is_own or not system.isdir(self._root):
+            return dict(system.find(self._root, detail=True))
+        found: dict[str, Any] = {}
+        waiting = [self._root]
+        while waiting:
+            folder = waiting.pop()
+            with suppress(FileNotFoundError):  # it was deleted meanwhile
+                for info in system.ls(folder, detail=True):
+                    name = info["name"]
+                    if info.get("type") != "directory":
+                        found[name] = info
+                    elif name.rstrip("/") != folder.rstrip("/"):
+                        waiting.append(name)
+        return found
 
     def _is_slashed(self, found: dict[str, Any]) -> bool:
         return any(info.get("type") == "directory" for info in found.values())

@@ -1,8 +1,8 @@
 """Hook settings: the guard's hooks in an agent's settings file, added and taken back.
 
 All three agents read hooks from a JSON file: `hooks.EVENT` is a list of groups, each with an optional matcher of tools
-and a list of hooks. Only hooks that run `sessionlog guard` for this agent are ever added, changed or removed. A file
-that is not such JSON, as one with comments, is never written to.
+and a list of hooks. Only hooks that run `sessionlog guard` for this agent, and nothing else, are ever added, changed or
+removed. A file that is not such JSON, as one with comments, is never written to.
 
 The bytes before and a hash of the bytes after are kept in the state folder: a file that was not changed since is put
 back to the byte, and removed if there was none.
@@ -163,14 +163,46 @@ def _others(group: dict[str, Any], agent: Agent) -> dict[str, Any] | None:
 
 
 def _is_ours(hook: Any, agent: Agent) -> bool:
-    """Whether a hook runs `sessionlog guard AGENT`, by any path and with any options."""
+    """Whether a hook's command is `sessionlog guard AGENT`, by any path and with any options, and nothing else.
+
+    One that only has these words, as arguments of another program or among other commands, is its user's own.
+    """
     command = hook.get("command") if isinstance(hook, dict) else None
+    words = _simple_command(command) if isinstance(command, str) else []
+    match _without_python(words):
+        case [program, "guard", agent.id, *options]:
+            is_ours = os.path.basename(program.replace("\\", "/")).removesuffix(".exe") == "sessionlog"
+            return is_ours and _are_options(options)
+    return False
+
+
+def _simple_command(command: str) -> list[str]:
+    """Return the words of a command; none for one with operators of the shell, such as `a && b` and `a > b`."""
+    operators = shlex.shlex(command, posix=True, punctuation_chars=True)
+    operators.whitespace_split, operators.commenters = True, ""
     try:
-        words = shlex.split(command) if isinstance(command, str) else []
+        words = shlex.split(command)
+        is_simple = [*operators] == words and "\n" not in command
     except ValueError:  # an open quote
-        return False
-    programs = [os.path.basename(word).removesuffix(".exe") for word in words]
-    return any(programs[at : at + 3] == ["sessionlog", "guard", agent.id] for at in range(len(programs)))
+        return []
+    return words if is_simple else []
+
+
+def _without_python(words: list[str]) -> list[str]:
+    """Return a command's words without `python -P -m` before `sessionlog`."""
+    at = words.index("-m") if "-m" in words[1:] else 0
+    return words[at + 1 :] if at and all(word.startswith("-") for word in words[1:at]) else words
+
+
+def _are_options(words: list[str]) -> bool:
+    """Whether words are options, each with one value at most; those of later versions count, too."""
+    before = ""
+    for word in words:
+        has_value = before.startswith("--") and "=" not in before and before != "--strict"
+        if not (word.startswith("--") or has_value):
+            return False
+        before = word
+    return True
 
 
 def _text(settings: Mapping[str, Any], content: bytes | None) -> bytes:

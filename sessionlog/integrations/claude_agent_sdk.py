@@ -26,8 +26,9 @@ from typing import Any
 from sessionlog.errors import NotRecorded
 from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
 from sessionlog.events.usage import read_usage
-from sessionlog.integrations.runs import Guard, Runs, is_cancellation
+from sessionlog.integrations.runs import Guard, Runs
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.logger.tool_timer import is_cancellation
 from sessionlog.messages.content_text import text_of
 
 _PROVIDER = "anthropic"

@@ -7,6 +7,10 @@ The requests of OpenAI (chat completions, responses), Anthropic, Gemini and serv
 recognised by their path; all others pass. An attempt is one request, as it is for the provider: an SDK repeats failed
 ones. A stream goes to the host piece by piece; one that the host leaves early is recorded as far as it came, and one
 whose last event came is recorded then: what the host sends next follows it in the log.
+
+The host waits while an answer is read, so that has limits: MAX_BODY bytes unpacked, the parser's MAX_VALUES values, and
+the time of MAX_SECONDS and MAX_SHARE. What exceeds one passes unread: the answer is recorded as far as it was read, and
+the loss counted as a failure of ours. A request that exceeds one of the first two is recorded without its messages.
 """
 
 from __future__ import annotations
@@ -17,21 +21,30 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache, lru_cache, partial
-from time import monotonic
+from time import monotonic, thread_time
 from types import ModuleType
 from typing import Any, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakSet
 
 from sessionlog.errors import NotRecorded
-from sessionlog.integrations.runs import Guard, Runs, is_cancellation
+from sessionlog.integrations.runs import Guard, Runs
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.logger.tool_timer import is_cancellation
 from sessionlog.messages.answers import AnswerReader, error_text, model_in, reader_of
 from sessionlog.messages.server_sent_events import EventStreamParser, parse_json
 from sessionlog.messages.vendors import vendor_of
 
 _Client = TypeVar("_Client")
-_MAX_BODY = 64 << 20
+MAX_BODY = 64 << 20
+"""Bytes of a body that are read, unpacked: twice what the largest provider takes."""
+MAX_SECONDS, MAX_SHARE = 1.0, 0.05
+"""Processor time for reading one answer: so many seconds, and this share of the time since its request began.
+
+The 128,000 events of a long answer take 0.8 s to read, and a model minutes to send.
+"""
+_PIECE = 64 << 10
+"""Bytes of an answer that are unpacked and read before its limits are checked."""
 _SHORTEST_SECRET = 6
 _CREDENTIAL = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
 _SCHEMES = ("basic", "bearer", "digest")
@@ -207,8 +220,10 @@ class Exchange:
         self._status = 200
         self._events: EventStreamParser | None = None
         self._body = bytearray()
-        self._unpack: Callable[[bytes], bytes] = bytes  # piece by piece
+        self._size, self._seconds = 0, 0.0  # of what was read
+        self._unpack: Callable[[bytes], Iterable[bytes]] = _pieces  # piece by piece
         self._decode: Callable[[bytes], bytes] = bytes  # all at once
+        self._is_unreadable = False
         self._has_ended = False
 
     def follow(self, response: Any, *, is_async: bool) -> Any:
@@ -239,26 +254,56 @@ class Exchange:
             self._has_ended = True
             return
         if encoding in ("gzip", "deflate"):
-            self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
+            self._unpack = partial(_unpack, zlib.decompressobj(zlib.MAX_WBITS | 32))
         is_stream = content_type.startswith("text/event-stream") and encoding in _PACKED and status < 400
         self._events = EventStreamParser() if is_stream else None
 
     def add(self, piece: bytes) -> None:
         """Read a piece of the body; with the last event of a stream the answer is recorded."""
+        if self._is_unreadable:
+            return
         has_ended = False
+        self._is_unreadable = True
         with Guard(self._log):
-            piece = self._unpack(piece)
-            if self._events is None:
-                if len(self._body) + len(piece) <= _MAX_BODY:
-                    self._body += piece
-                return
-            for event in self._events.feed(piece):
-                self._reader.feed(event)
-            if self._first is None and self._reader.has_begun:
-                self._first = monotonic()
-            has_ended = self._reader.has_ended or piece.rstrip().endswith(_LAST_EVENT)
+            for part in self._unpack(piece):
+                self._read(part)
+            has_ended = self._events is not None and (self._reader.has_ended or piece.rstrip().endswith(_LAST_EVENT))
+            self._is_unreadable = False
         if has_ended:
             self.end()
+
+    def _read(self, part: bytes) -> None:
+        """Read unpacked bytes of the body.
+
+        Raises:
+            ValueError: They are more than is read.
+        """
+        self._size += len(part)
+        if self._size > MAX_BODY:
+            raise ValueError(f"an answer of more than {MAX_BODY >> 20} MiB")
+        if self._events is None:
+            self._body += part
+            return
+        self._feed(self._events.feed(part))
+        if self._first is None and self._reader.has_begun:
+            self._first = monotonic()
+
+    def _feed(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Read events.
+
+        Raises:
+            ValueError: That takes longer than an answer may.
+        """
+        began = thread_time() - self._seconds
+        for event in events:
+            self._reader.feed(event)
+            self._check_time(thread_time() - began)
+        self._check_time(thread_time() - began)
+
+    def _check_time(self, seconds: float) -> None:
+        self._seconds = seconds
+        if seconds > MAX_SECONDS + MAX_SHARE * (monotonic() - self._began):
+            raise ValueError(f"an answer that took {seconds:.1f} s to read up to here")
 
     def fail(self, error: BaseException, headers: Mapping[str, str] | None = None) -> None:
         """Record an error of the host, which comes before any of ours; it may quote a header, which may be a secret."""
@@ -305,25 +350,40 @@ class Exchange:
 
     def _read_rest(self) -> None:
         """Read what was not a stream of events."""
+        if self._is_unreadable:
+            return
         if self._events is not None:
-            for event in self._events.finish():
-                self._reader.feed(event)
-        elif self._body:
-            text = self._decode(bytes(self._body)).lstrip()
-            if text.startswith((b"data:", b"event:", b":")):
-                events = EventStreamParser()
-                for event in [*events.feed(text), *events.finish()]:
-                    self._reader.feed(event)
-                return
-            found = parse_json(text)
-            if isinstance(found, list):  # Gemini streams a list where no events are asked for
-                for event in found:
-                    if isinstance(event, dict):
-                        self._reader.feed(event)
-            elif isinstance(found, dict) and self._status < 400:
-                self._reader.read(found)
-            elif isinstance(found, dict):
-                self._reader.error = error_text(found)
+            self._feed(self._events.finish())
+            return
+        text = self._decode(bytes(self._body)).lstrip()
+        if text.startswith((b"data:", b"event:", b":")):
+            events = EventStreamParser()
+            for part in _pieces(text):
+                self._feed(events.feed(part))
+            self._feed(events.finish())
+            return
+        found = parse_json(text) if text else None
+        if isinstance(found, list):  # Gemini streams a list where no events are asked for
+            self._feed(event for event in found if isinstance(event, dict))
+        elif isinstance(found, dict) and self._status < 400:
+            self._reader.read(found)
+        elif isinstance(found, dict):
+            self._reader.error = error_text(found)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Yield bytes in pieces that are read at once."""
+    return (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+
+
+def _unpack(unpacker: Any, data: bytes) -> Iterator[bytes]:
+    """Yield packed bytes unpacked, in pieces that are read at once: 64 KiB may be packed zeros of 64 MiB."""
+    has_more = True
+    while has_more and not unpacker.eof:
+        part = unpacker.decompress(data, _PIECE)
+        data = unpacker.unconsumed_tail
+        yield part
+        has_more = bool(data) or len(part) == _PIECE
 
 
 def _credentials(address: str, headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -358,10 +418,21 @@ def endpoint_of(url: str) -> tuple[type[AnswerReader] | None, str | None, str | 
     return reader_of(path), vendor_of(url), model_in(path)
 
 
+def parse_body(body: bytes) -> Any:
+    """Return the body of a request as the JSON value that it is; {} for what is none.
+
+    Raises:
+        ValueError: It is more than is read.
+    """
+    if len(body) > MAX_BODY:
+        raise ValueError(f"a request of more than {MAX_BODY >> 20} MiB")
+    return parse_json(body) or {}
+
+
 def read_body(request: Any) -> Any:
     """Return the body of a request; {} for one that the host sends as a stream, which is its own to read."""
     try:
-        return parse_json(request.content) or {}
+        return parse_body(request.content)
     except Exception as error:
         if type(error).__name__ == "RequestNotRead":
             return {}

@@ -16,8 +16,9 @@ from contextlib import suppress
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.integrations.runs import Guard, Runs, is_cancellation, library
+from sessionlog.integrations.runs import Guard, Runs, library
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.logger.tool_timer import is_cancellation
 
 with library("langchain_core", "langchain-core"):
     from langchain_core.callbacks import BaseCallbackHandler
@@ -189,7 +190,7 @@ class SessionLogHandler(BaseCallbackHandler):
         text = None
         with Guard(tree.log):
             text = _text_in(output)
-        self._runs.end(run_id, error=CancelledError() if isinstance(error, GeneratorExit) else error, output=text)
+        self._runs.end(run_id, error=error, output=text)
 
     def _take(self, run_id: UUID) -> tuple[SessionLogger, _Call] | None:
         tree = self._trees.get(run_id)

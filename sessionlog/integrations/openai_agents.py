@@ -16,8 +16,9 @@ from contextlib import suppress
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from sessionlog.integrations.runs import Guard, Runs, is_cancellation, library, take_call_id
+from sessionlog.integrations.runs import Guard, Runs, library, take_call_id
 from sessionlog.logger.session_logger import SessionLogger
+from sessionlog.logger.tool_timer import is_cancellation
 from sessionlog.messages.content_text import get
 
 with library("agents", "openai-agents"):

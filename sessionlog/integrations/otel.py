@@ -274,7 +274,7 @@ class _Trace:
             return False
         for name in names:
             self.calls[name] = call
-        if len(self.calls) > _MOST_COMPARED:
+        while len(self.calls) > _MOST_COMPARED:  # a call may have added two names
             del self.calls[next(iter(self.calls))]
         return True
 

@@ -32,11 +32,6 @@ def library(module: str, name: str, package: str = "") -> Iterator[None]:
         raise MissingExtra(f"{name} is {state}: pip install {package or name}") from error
 
 
-def is_cancellation(error: BaseException | None) -> bool:
-    """Return whether the host was stopped, or has stopped reading: then nothing has failed."""
-    return isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error).__name__ == "CancelledError"
-
-
 def take_call_id(requested: list[dict[str, Any]], name: str, arguments: Any) -> str | None:
     """Remove the first requested call with this name and these arguments, and return its id, which spans may lack."""
     for index, call in enumerate(requested):

@@ -67,7 +67,7 @@ class Book(ReadBook):
     @property
     def priced_from(self) -> str:
         """The price list of estimates and its date, for a footer."""
-        return self.prices.version
+        return self.prices.named
 
     def add_scan(self, scan: LogScan) -> None:
         """Insert the result of a scan of one log, or of what was appended to a log that is known."""
@@ -149,7 +149,7 @@ class Book(ReadBook):
                 self.connection.execute("BEGIN IMMEDIATE")
             self.connection.execute("DELETE FROM current_prices")
             self.set_meta("prices", prices.fingerprint)
-            self.set_meta("priced_from", prices.version)
+            self.set_meta("priced_from", prices.named)
             self.set_meta("own_prices", "no" if prices.is_shipped else "yes")
             self.reconcile()
             if self.connection.in_transaction:

@@ -111,6 +111,12 @@ def stored_path(path: str) -> str | bytes:
     return path
 
 
+def stored_forms(path: str) -> tuple[str | bytes, ...]:
+    """Return the forms in which the ledger may have stored a path that a user names."""
+    forms = (path, os.path.abspath(path), os.path.realpath(path))
+    return tuple(map(stored_path, dict.fromkeys(forms)))
+
+
 def path_of(stored: str | bytes) -> str:
     """Return the path that `stored_path` stored."""
     return os.fsdecode(stored) if isinstance(stored, bytes) else stored

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from sessionlog.errors import Problem
-from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.storable import rows_of, storable
 
 TYPE_CHECKING = False
@@ -18,18 +16,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 100
 """Problems that are kept; beyond that they are only counted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedLimit:
-    """A report on a rate limit, as the ledger has it; `sources.record.Limit` documents the fields."""
-
-    time_ns: int
-    name: str
-    used_percent: float
-    window_minutes: float | None = None
-    resets_ns: int | None = None
-    plan: str = ""
 
 
 class ReadBook:
@@ -71,22 +57,6 @@ class ReadBook:
     def priced_from(self) -> str:
         """The price list of estimates and its date, for a footer."""
         return self.meta("priced_from") or ""
-
-    @property
-    def limits(self) -> dict[tuple[str, str], LoggedLimit]:
-        """(source, name) → the latest report on a rate limit.
-
-        Of reports of the same moment the one that resets later counts, then the one with more use.
-        """
-        sql = f"""SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
-            WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})
-            ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent, rowid"""  # noqa: S608 - a number
-        return {
-            (source, name): LoggedLimit(
-                time_ns=time_ns, name=name, used_percent=used, window_minutes=window, resets_ns=resets_ns, plan=plan
-            )
-            for source, name, time_ns, used, window, resets_ns, plan in self.query(sql, {})
-        }
 
     def meta(self, name: str) -> str | None:
         """Return a value of the table `meta`; None where there is none of that name."""

@@ -102,6 +102,13 @@ class Counters:
             text = f"sessionlog: {self._path}: {kind} not understood ({issue}); 'sessionlog check' names the events"
             self._notices.report_once(f"{kind} {issue.partition(':')[0]}", text)
 
+    def note_numbers(self, names: tuple[str, ...]) -> None:
+        """Count an event in which numbers that JSON lacks became texts; report each name once."""
+        self._warnings["number"] = self._warnings.get("number", 0) + 1
+        for name in names:
+            text = f"sessionlog: {self._path}: {name} is no number of JSON, and is written as a text; {_HINT}"
+            self._notices.report_once(f"number {name}", text)
+
     def health(self, *, waiting: int, unlocked: bool) -> Health:
         """Return the sums; `waiting` events are neither written nor dropped yet."""
         from sessionlog.logger.health import Health

@@ -15,6 +15,7 @@ from contextlib import nullcontext, suppress
 from time import time_ns
 
 from sessionlog import files
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.redact import FAILED, Hook, apply_hook
 from sessionlog.fast_dataclasses import replace
 from sessionlog.locks import RLock
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     Durability = Literal["os", "interval", "fsync"]
     OnError = Literal["count", "raise"]
 
-MAX_EVENT = 32 << 20
 _MAX_DEFERRED = 1000
 _SPECIAL = frozenset({"session.start", "session.end", "llm.response"})  # the types that also change the writer's state
 _loggers: weakref.WeakSet[EventWriter] = weakref.WeakSet()
@@ -60,7 +60,7 @@ class EventWriter:
         redact: bool | Hook = True,
         on_error: OnError = "count",
         start: Mapping[str, Any] | None = None,
-        max_event: int = MAX_EVENT,
+        max_event: int = MAX_LINE,
         clock: Callable[[], int] = time_ns,
         notify: Notify | None = None,
     ) -> None:
@@ -68,6 +68,8 @@ class EventWriter:
             raise ValueError(f"durability {durability!r}: use 'os', 'interval' or 'fsync'")
         if on_error not in ("count", "raise"):
             raise ValueError(f"on_error {on_error!r}: use 'count' or 'raise'")
+        if max_event > MAX_LINE:
+            raise ValueError(f"max_event {max_event}: at most {MAX_LINE}, the longest line that is read")
         self.session_id = new_session_id(clock(), os.urandom) if session_id is None else check_session_id(session_id)
         if directory is None:
             from sessionlog.settings import session_directory
@@ -75,12 +77,18 @@ class EventWriter:
             directory = session_directory(os.environ)
         self._file = LogFile(_absolute(os.fspath(directory)), f"{self.session_id}.jsonl", durability)
         self._counters = Counters(self._file.path, Notices(notify))
-        self._encoder = LineEncoder(self.session_id, clock, limit=max_event, redacts=redact is not False)
+        self._encoder = LineEncoder(
+            self.session_id,
+            clock,
+            limit=max_event,
+            redacts=redact is not False,
+            note_numbers=self._counters.note_numbers,
+        )
         self._append: Append | None = None  # the fast path: set while the file is open, begun, and no gap is pending
         self._syncs = durability != "os"
         self._hook: Hook | None = None if isinstance(redact, bool) else redact
         self._raises = on_error == "raise"
-        self._start = _apply(self._hook, dict(start or {})) if self._hook is not None else dict(start or {})
+        self._start = self._apply(dict(start or {}))
         self._lock = RLock()
         self._busy = self._closed = self._closing = False
         self._deferred: list[tuple[str, Any, Event | None]] = []
@@ -134,7 +142,7 @@ class EventWriter:
         """Append an event made elsewhere: its type, ts, unknown keys and foreign session id stay, `seq` is ours."""
         try:
             if self._hook is not None and event.extra:
-                event = replace(event, extra=_object(_apply(self._hook, event.extra)))
+                event = replace(event, extra=_object(self._apply(event.extra)))
             recorded = self._record(event.type, event.data, event)
         except RecursionError:  # see emit
             self._counters.without_stack += 1
@@ -244,11 +252,18 @@ class EventWriter:
         try:
             name = (str.__str__(type_) if isinstance(type_, str) else str(type_)) or name
             data = _payload_data(data)
-            if self._hook is not None:
-                data = _apply(self._hook, data)
+            data = self._apply(data)
         except Exception:  # noqa: BLE001 - fail closed: the text goes, the event stays
             return name, FAILED
         return name, data
+
+    def _apply(self, data: Any) -> Any:
+        """Return a copy of a payload with every string passed through the user's hook; without one the payload."""
+        if self._hook is None:
+            return data
+        from sessionlog.events.sanitise import sanitise
+
+        return apply_hook(self._hook, sanitise(data, self._counters.note_numbers))
 
     def _defer(self, type_: str, data: Any, event: Event | None) -> bool | None:
         """Keep an event that a signal handler or destructor emits while we write: the outer call writes it."""
@@ -368,13 +383,6 @@ class EventWriter:
 def _final(error: Exception) -> Exception:
     """Return an error that is not retried: a file that is gone again at once is not opened a third time."""
     return OSError(*error.args) if isinstance(error, files.FileGoneError) else error
-
-
-def _apply(hook: Hook, data: Any) -> Any:
-    """Return a copy of a payload with every string passed through the user's hook."""
-    from sessionlog.events.sanitise import sanitise
-
-    return apply_hook(hook, sanitise(data))
 
 
 def _object(value: Any) -> dict[str, Any]:

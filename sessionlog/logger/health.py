@@ -21,7 +21,8 @@ class Health:
         dropped_by: Cause (`ENOSPC`, `closed`, `encode`, `interrupted`, …) → events.
         last_error: The newest cause in words; None without an error.
         unlocked: Appending without the file's lock, because another process does not release it.
-        warnings: What was written but no report understands (`usage`, `field`) → events.
+        warnings: What was written but no report understands (`usage`, `field`; `number` for NaN and infinities, which
+            became texts) → events.
     """
 
     path: str

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import gmtime
 
+import orjson
+
 from sessionlog.events.encode import encode_object, shorten
 from sessionlog.events.redact import MARK, redact_line
 from sessionlog.events.secrets import may_hold_secret
@@ -19,8 +21,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.events.envelope import Event
+    from sessionlog.events.sanitise import NoteNumbers
 
 _MAX_HEADS = 1000
+_UNCHECKED = 1 << 20  # bytes of a line that any reader decodes
+_MAX_WIDE = 8 << 20  # bytes of an event whose value takes many times the memory of its line
 _ANSWERS = frozenset({"llm.request", "llm.response"})
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999: the range of RFC 3339
 
@@ -32,14 +37,21 @@ class LineEncoder:
         seq: The next line's number.
     """
 
-    __slots__ = ("_clock", "_deltas", "_heads", "_limit", "_redacts", "_second", "_second_text", "_session_id", "seq")
+    __slots__ = (
+        "_clock", "_deltas", "_heads", "_limit", "_note_numbers", "_redacts", "_second", "_second_text", "_session_id",
+        "_unchecked", "seq",
+    )  # fmt: skip
 
-    def __init__(self, session_id: str, clock: Callable[[], int], *, limit: int, redacts: bool) -> None:
+    def __init__(
+        self, session_id: str, clock: Callable[[], int], *, limit: int, redacts: bool, note_numbers: NoteNumbers
+    ) -> None:
         self.seq = 0
         self._session_id = session_id
         self._clock = clock
         self._limit = limit
+        self._unchecked = min(limit, _UNCHECKED)
         self._redacts = redacts
+        self._note_numbers = note_numbers
         self._deltas = Deltas()
         self._heads: dict[str, int] = {}
         self._second = -(1 << 62)  # `_second_text` in microseconds since 1970
@@ -69,13 +81,27 @@ class LineEncoder:
             value = event.to_dict() | {"seq": seq, "type": type_, "data": data}
             value["session_id"] = event.session_id or self._session_id
             value["ts"] = event.ts or ts
-        line = encode_object(value)
-        if len(line) > self._limit:
-            line = shorten(value, self._limit)
+        line = encode_object(value, self._note_numbers)
+        if len(line) > self._unchecked:
+            line = self._cap_line(line, value)
         if searches:
             head = self._heads.get(type_) or self._head_of(type_) if event is None else 0
             redacted = redact_line(line, head)
-            line = redacted if redacted is line else _with_keys_apart(line, redacted)
+            if redacted is not line:
+                line = _with_keys_apart(line, redacted)
+                if len(line) > self._limit:  # the mark is longer than what it replaced
+                    line = shorten(orjson.loads(line), self._limit)
+        return line
+
+    def _cap_line(self, line: bytes, value: dict[str, Any]) -> bytes:
+        """Return the line of an event, shortened if it exceeds the limit or would take a reader too much memory."""
+        if len(line) > self._limit:
+            line = shorten(value, self._limit)
+        if len(line) > _UNCHECKED:
+            from sessionlog.events.decoded_size import too_large
+
+            if too_large(line, copies=2):
+                line = shorten(value, min(self._limit, _MAX_WIDE))
         return line
 
     def _head_of(self, type_: str) -> int:

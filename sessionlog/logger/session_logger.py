@@ -18,10 +18,11 @@ from contextlib import suppress
 from time import monotonic_ns, time_ns
 from types import TracebackType
 
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.redact import Hook
-from sessionlog.logger.event_writer import MAX_EVENT, EventWriter
+from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.notices import Notify
-from sessionlog.logger.tool_timer import ToolTimer, describe
+from sessionlog.logger.tool_timer import ToolTimer, describe, is_cancellation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class SessionLogger(EventWriter):
         work_dir: The project's folder; the current one by default.
         metadata: Values to group and filter reports by (`--by meta.KEY`).
         catch_sigterm: Inside `with`, turn SIGTERM into SystemExit(143), so that the session ends as `cancelled`.
-        max_event: Largest line in bytes; a larger event has its strings cut and is marked `truncated`.
+        max_event: Largest line in bytes, at most 32 MiB; a larger event has its strings cut and is marked `truncated`,
+            and so is one that would take a reader more than 130 MiB (a long text with emoji, very many small values).
         clock: Nanoseconds since 1970, for tests.
         notify: Called with one line per cause and minute when events are dropped; stderr by default.
 
@@ -78,7 +80,7 @@ class SessionLogger(EventWriter):
         work_dir: str | os.PathLike[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         catch_sigterm: bool = False,
-        max_event: int = MAX_EVENT,
+        max_event: int = MAX_LINE,
         clock: Callable[[], int] = time_ns,
         notify: Notify | None = None,
     ) -> None:
@@ -271,12 +273,10 @@ class SessionLogger(EventWriter):
 
 
 def _status(error: BaseException | None) -> str:
-    """Return the status of a session that ended so; CancelledError is recognised by name, without importing asyncio."""
+    """Return the status of a session that ended so."""
     if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
         return "success"
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
-        return "cancelled"
-    if isinstance(error, SystemExit) and error.code in (_SIGTERM_EXIT, _SIGINT_EXIT):
+    if is_cancellation(error) or (isinstance(error, SystemExit) and error.code in (_SIGTERM_EXIT, _SIGINT_EXIT)):
         return "cancelled"
     return "error"
 

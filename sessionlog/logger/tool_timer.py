@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
 from functools import wraps
 from time import monotonic_ns
@@ -29,7 +29,8 @@ class ToolTimer:
 
     Attributes:
         output: The tool's result; set it inside the `with` block.
-        error: What went wrong; an exception that leaves the block sets it and propagates.
+        error: What went wrong; an exception that leaves the block sets it and propagates. A generator that its consumer
+            closes early (GeneratorExit) has not failed.
         recorded: Whether the event is in the log.
     """
 
@@ -55,7 +56,7 @@ class ToolTimer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and self.error is None:
+        if error is not None and self.error is None and not isinstance(error, GeneratorExit):
             self.error = describe(error)
         self.finish((monotonic_ns() - self._started) / 1e6)
 
@@ -76,7 +77,10 @@ class ToolTimer:
             self.recorded = record(fields)
 
     def __call__(self, function: _F) -> _F:
-        """Measure every call of `function` (async too, generators to their end); arguments by name are the input."""
+        """Measure every call of `function` (async ones too, and generators until their end or until they are closed).
+
+        Its arguments by name are the input; what a generator yields is not recorded.
+        """
         self._used = True
         signature = _signature(function)
 
@@ -103,6 +107,28 @@ class ToolTimer:
                 return call.output
 
             return measured_generator  # type: ignore[return-value] # wraps keeps the signature
+
+        if inspect.isasyncgenfunction(function):
+
+            @wraps(function)
+            async def measured_async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+                with begin(args, kwargs):
+                    values = function(*args, **kwargs)
+                    step = anext(values)
+                    while True:  # `yield from`, which async generators lack
+                        try:
+                            value = await step
+                        except StopAsyncIteration:
+                            break
+                        try:
+                            step = values.asend((yield value))
+                        except GeneratorExit:
+                            await values.aclose()
+                            raise
+                        except BaseException as error:  # noqa: BLE001 - thrown in by the consumer
+                            step = values.athrow(error)
+
+            return measured_async_generator  # type: ignore[return-value] # wraps keeps the signature
 
         @wraps(function)
         def measured(*args: Any, **kwargs: Any) -> Any:
@@ -137,6 +163,14 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an exception's text is the caller's code
         text = "[unprintable]"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def is_cancellation(error: BaseException | None) -> bool:
+    """Whether the host was stopped, or has stopped reading: then nothing has failed.
+
+    CancelledError is recognised by name, without importing asyncio.
+    """
+    return isinstance(error, GeneratorExit | KeyboardInterrupt) or type(error).__name__ == "CancelledError"
 
 
 def _done(fields: dict[str, Any]) -> bool:

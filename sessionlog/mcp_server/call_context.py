@@ -68,7 +68,8 @@ def session_target(text: str | None, ctx: CallContext) -> str | None:
     """Check the `session` argument of a tool and return it: an id, or the path of a log; None stays None.
 
     A web page that the agent has read may have suggested the path, so only logs in the folders where agents write are
-    opened, unless the user allows any path.
+    opened, unless the user allows any path. What is returned is the path that was checked: absolute, and without
+    `--allow-paths` that of the log in such a folder, not a link to it, which could lead elsewhere a moment later.
 
     Raises:
         LogNotReadable: The text is empty, or the path of something else.
@@ -77,16 +78,18 @@ def session_target(text: str | None, ctx: CallContext) -> str | None:
         return None
     if not text.strip():
         raise LogNotReadable("an empty text names no session; leave it out for the newest one")
-    path = os.path.expanduser(text)
-    if files.stat_path(path) is None:
+    found = (os.path.abspath(path) for path in (os.path.expanduser(text), text))  # there may be a folder named ~
+    path = next((path for path in found if files.stat_path(path) is not None), None)
+    if path is None:
         return text
     if not ctx.allow_paths:
-        if not _is_discovered(path, ctx):
+        log = _discovered(path, ctx)
+        if log is None:
             raise LogNotReadable(
                 f"{text}: not among the logs of agents; `recent_sessions` lists ids and paths, and "
                 "`sessionlog mcp --allow-paths` reads logs anywhere"
             )
-        return path
+        return log
     if not _is_log(path, text):
         raise LogNotReadable(f"{text}: no log of a known agent; `recent_sessions` lists ids and paths")
     return path
@@ -101,8 +104,8 @@ def _is_log(path: str, text: str) -> bool:
     return not isinstance(log, Problem) or holds_events(path)
 
 
-def _is_discovered(path: str, ctx: CallContext) -> bool:
-    """Whether a path is a log in one of the folders where agents write, also through a link."""
+def _discovered(path: str, ctx: CallContext) -> str | None:
+    """Return the log in one of the folders where agents write that a path names, also through a link; None for none."""
     identity = files.identity_of(path)
     logs = (log.path for log in discover(ctx.env, all_sources()) if isinstance(log, Log))
-    return any(identity == files.identity_of(log) for log in logs)
+    return next((log for log in logs if files.identity_of(log) == identity), None)

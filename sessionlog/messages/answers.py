@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sessionlog.messages.json_value import decode_json, valid_text
+from sessionlog.messages.json_value import decode_json, json_text, valid_text
 
 Json = Any
 Fields = dict[str, Any]
@@ -151,7 +151,7 @@ class ChatCompletion(AnswerReader):
             self._open[index if isinstance(index, int) else len(self.calls)] = call
             self.calls.append(call)
         call["name"] = call["name"] or called
-        call["arguments"] += _text(function.get("arguments"))
+        call["arguments"] += _json_piece(function.get("arguments"))
 
     @staticmethod
     def request_fields(body: Mapping[str, Json]) -> Fields:
@@ -225,15 +225,21 @@ class ModelResponse(AnswerReader):
 class AnthropicMessage(AnswerReader):
     """Anthropic's messages.
 
-    Attributes:
-        blocks: The content blocks, as they were sent, assembled.
+    The pieces of a block are joined at its end: added one by one, a long text would be copied thousands of times.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.blocks: list[Fields] = []
+        self._blocks: list[Fields] = []
         self._open: dict[Json, Fields] = {}
-        self._inputs: dict[Json, list[str]] = {}
+        self._pieces: dict[Json, dict[str, list[str]]] = {}  # of an open block's texts, by their names
+
+    @property
+    def blocks(self) -> list[Fields]:
+        """The content blocks, as they were sent, assembled."""
+        for index, block in self._open.items():
+            self._join(index, block)
+        return self._blocks
 
     @property
     def has_ended(self) -> bool:
@@ -272,7 +278,7 @@ class AnthropicMessage(AnswerReader):
 
     def _begin(self, index: Json, block: Mapping[str, Json]) -> None:
         kept = self._open[index] = dict(block)
-        self.blocks.append(kept)
+        self._blocks.append(kept)
         self.texts += filter(None, [_text(block.get("text"))])
         self.thoughts += filter(None, [_text(block.get("thinking"))])
         if block.get("type") == "tool_use":
@@ -282,27 +288,34 @@ class AnthropicMessage(AnswerReader):
         block, kind = self._open.get(index), delta.get("type")
         if block is None:
             return ""
-        if kind == "input_json_delta":
-            self._inputs.setdefault(index, []).append(_text(delta.get("partial_json")))
-        elif kind == "citations_delta":
+        if kind == "citations_delta":
             block["citations"] = [*_list(block.get("citations")), delta.get("citation")]
-        for name, pieces in (("text", self.texts), ("thinking", self.thoughts), ("signature", None)):
-            piece = _text(delta.get(name))
+        named = {name: _text(delta.get(name)) for name in ("text", "thinking", "signature")}
+        if kind == "input_json_delta":
+            named = {"partial_json": _json_piece(delta.get("partial_json"))}
+        for name, piece in named.items():
             if piece:
-                block[name] = _text(block.get(name)) + piece
-                if pieces is not None:
-                    pieces.append(piece)
+                self._pieces.setdefault(index, {}).setdefault(name, []).append(piece)
+        self.texts += filter(None, [_text(delta.get("text"))])
+        self.thoughts += filter(None, [_text(delta.get("thinking"))])
         return _text(delta.get("text"))
 
     def _end(self, index: Json) -> None:
-        block, pieces = self._open.pop(index, None), self._inputs.pop(index, None)
-        if block is None or not pieces:
-            return
-        text = "".join(pieces)
-        block["input"] = decode_json(text)
-        for call in self.calls:
-            if call["id"] == block.get("id"):
-                call["arguments"] = block["input"]
+        block = self._open.pop(index, None)
+        if block is not None:
+            self._join(index, block)
+
+    def _join(self, index: Json, block: Fields) -> None:
+        """Add the pieces that have come to a block."""
+        pieces = self._pieces.pop(index, {})
+        given = "".join(pieces.pop("partial_json", ()))
+        for name, texts in pieces.items():
+            block[name] = "".join([_text(block.get(name)), *texts])
+        if given:
+            block["input"] = decode_json(given)
+            for call in self.calls:
+                if call["id"] == block.get("id"):
+                    call["arguments"] = block["input"]
 
     def _add_usage(self, later: Mapping[str, Json]) -> None:
         """Later counts replace earlier ones, also by 0; a later total of cache writes wins over the earlier details."""
@@ -419,6 +432,11 @@ def _request(body: Mapping[str, Json], **fields: Json) -> Fields:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _json_piece(value: Json) -> str:
+    """Return a piece of a call's arguments as JSON text; some servers send a value in place of its text."""
+    return value if isinstance(value, str) else "" if value is None else json_text(value)
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

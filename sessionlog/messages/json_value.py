@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from sessionlog.errors import InvalidHistory
@@ -17,7 +18,6 @@ MAX_DEPTH = 180
 """Levels of nesting: JSON writers allow about 200, and the message around a value takes some."""
 
 _INT64 = range(-(2**63), 2**64)
-_FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _Path = tuple[str | int, ...]
 
 
@@ -45,15 +45,19 @@ def strict_json(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def json_text(value: Any, *, compact: bool = False) -> str:
-    """Return any value as JSON text: other objects by `str()`, bytes by their number. Never raises.
+    """Return any value as JSON text: other objects by `str()`, bytes by their number, NaN by its name. Never raises.
 
     Args:
         value: Anything.
         compact: Without blanks after commas and colons, as it is sent to providers.
     """
     separators = (",", ":") if compact else None
+    write = partial(json.dumps, ensure_ascii=False, default=_default_text, separators=separators)
     try:
-        return json.dumps(value, ensure_ascii=False, default=_default_text, separators=separators)
+        try:
+            return write(value, allow_nan=False)
+        except ValueError:  # NaN, an infinity, or a cycle
+            return write(json.loads(write(value), parse_constant=str))
     except Exception:  # noqa: BLE001 - a cycle, a key that is not a text, a `__str__` that raises
         try:
             return str(value)
@@ -100,7 +104,7 @@ def _to_json(value: Any, depth: int) -> Any:
     if kind is int:
         return value if value in _INT64 else _sanitised(value)
     if kind is float:
-        return value if math.isfinite(value) else _FLOAT_NAMES[str(value)]
+        return value if math.isfinite(value) else _sanitised(value)
     if not depth:
         raise InvalidHistory("a value in it is nested too deep")
     if isinstance(value, Mapping):

@@ -12,6 +12,9 @@ import orjson
 MAX_EVENT = 16 << 20
 """Bytes of the longest event that is read; longer ones are skipped."""
 
+MAX_VALUES = 1 << 20
+"""Values of a JSON text that is parsed, about: a million may be 3 MB of text, and take 100 MB. Real ones have less."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
@@ -59,7 +62,13 @@ def _objects(event: bytes) -> Iterator[Mapping[str, Any]]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Parse JSON as clients do, who take NaN, halves of letters and a byte order mark; None for what is none."""
+    """Parse JSON as clients do, who take NaN, halves of letters and a byte order mark; None for what is none.
+
+    Raises:
+        ValueError: It has more than MAX_VALUES values: parsing them would take much time and memory.
+    """
+    if _marks(data) > MAX_VALUES and _marks_outside_texts(data) > MAX_VALUES:
+        raise ValueError(f"a JSON text of {len(data):,} bytes with more than {MAX_VALUES:,} values")
     try:
         return orjson.loads(data)
     except ValueError:
@@ -68,3 +77,15 @@ def parse_json(data: bytes) -> Any:
         return json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return None
+
+
+def _marks(data: bytes) -> int:
+    """Count the characters that begin a value or stand between two; those within texts count, too."""
+    return sum(map(data.count, (b",", b"[", b"{")))
+
+
+def _marks_outside_texts(data: bytes) -> int:
+    """Count the same without those in texts; many texts count as they are, too many to look between them."""
+    data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    quotes = data.count(b'"')
+    return quotes if quotes > 4 * MAX_VALUES else _marks(b"".join(data.split(b'"')[::2]))

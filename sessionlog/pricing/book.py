@@ -116,6 +116,11 @@ class PriceBook:
         return f"{self._list.source} of {self._list.date}"
 
     @property
+    def named(self) -> str:
+        """Where prices come from, for a footer: the user's own, if there are any, and else the list."""
+        return f"own prices, else {self.version}" if self._own.entries else self.version
+
+    @property
     def date(self) -> str:
         """ISO date of the shipped list."""
         return self._list.date

@@ -1,23 +1,37 @@
 """One client's connection to the proxy: its requests, one after another, each forwarded to the server of its route.
 
 What comes is passed on at once, the pieces of a body and those of an answer. An answer is recorded before its last
-bytes are passed on, so that the client's next request follows it in the log. Where the server breaks off, so does the
-proxy: a client never reads the end of an answer that had none, and a server that is not there closes its connection.
+bytes are passed on, so that the client's next request follows it in the log; reading it is bounded in bytes and time
+(`integrations.http`), so that no answer is held up. Where the server breaks off, so does the proxy: a client never
+reads the end of an answer that had none, and a server that is not there closes its connection.
 """
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from io import BufferedReader
 from time import monotonic
+from typing import Any
 
-from sessionlog.integrations.http import Exchange
-from sessionlog.proxy.recording import MAX_BODY, Recording, Unrecorded
-from sessionlog.proxy.requests import HOP_BY_HOP, PIECE, ClientGone, RequestHead, RequestRefused, read_body, read_head
+from sessionlog.integrations.http import MAX_BODY, Exchange
+from sessionlog.proxy.recording import Recording, Unrecorded
+from sessionlog.proxy.requests import (
+    HOP_BY_HOP,
+    OF_THE_MESSAGE,
+    PIECE,
+    ClientGone,
+    RequestHead,
+    RequestRefused,
+    is_length,
+    read_body,
+    read_head,
+)
 from sessionlog.proxy.upstream import Connector, Upstream
 
 DRAIN_BYTES = 8 << 20
@@ -27,6 +41,8 @@ FIRST_REQUEST_SECONDS = 10.0
 """How long a client may take for the head of its first request, which has the secret."""
 
 _BODILESS = (204, 304)
+_SWITCHING = 101
+_LINE_END = re.compile(r"[\r\n]+")
 _LINGER_SECONDS = 1.0
 _LINGER_BYTES = 64 << 20
 
@@ -143,17 +159,16 @@ class Connection:
             self._send_head(head, upstream, rest, server)
         except (OSError, HTTPException) as error:
             failure = error
-        kept, is_kept = bytearray(), self._is_recorded
+        kept = bytearray()
         if "100-continue" in head.tokens("expect") and head.has_body:
             self._client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         for piece in read_body(head, stream):
-            is_kept = is_kept and len(kept) + len(piece) <= MAX_BODY
-            if is_kept:
+            if self._is_recorded and len(kept) <= MAX_BODY:
                 kept += piece
             failure = failure or _try_to_send(server, _chunk(piece) if head.length is None else piece)
         if head.length is None:
             failure = failure or _try_to_send(server, b"0\r\n\r\n")
-        return server, bytes(kept) if is_kept else b"", failure
+        return server, bytes(kept), failure
 
     def _server(self, upstream: Upstream) -> HTTPConnection:
         """Return a connection to a server: the one of the last request if the server has not closed it."""
@@ -189,6 +204,8 @@ class Connection:
         try:
             if server is None:
                 raise failure or ConnectionError("no connection")
+            pass_on = self._pass_on if head.takes_chunks else None  # those of HTTP/1.0 know no interim answers
+            server.response_class = partial(_Answer, pass_on=pass_on)  # type: ignore[assignment] # called as a class is
             with closing(server.getresponse()) as response:
                 return self._pass_answer(head, response, exchange)
         except (OSError, HTTPException) as error:
@@ -211,7 +228,7 @@ class Connection:
         is_open_ended = has_body and response.length is None
         in_chunks = is_open_ended and head.takes_chunks
         keeps_alive = head.keeps_alive and is_open_ended == in_chunks
-        self._pass_on(_answer_head(response, is_open_ended, in_chunks, keeps_alive))
+        self._pass_on(_answer_head(response, is_open_ended=is_open_ended, in_chunks=in_chunks, keeps_alive=keeps_alive))
         drained = 0
         while piece := response.read1(PIECE):
             exchange.add(piece)
@@ -251,19 +268,54 @@ class Connection:
             unread -= len(piece)
 
 
-def _answer_head(response: HTTPResponse, is_open_ended: bool, in_chunks: bool, keeps_alive: bool) -> bytes:
+class _Answer(HTTPResponse):
+    """An answer of a server, read as far as its final status: http.client takes 102 and 103 for the answer itself.
+
+    Interim answers are passed on as they come. That of 100 is not: the client was given its own, or never asked for it.
+
+    Args:
+        pass_on: Passes the head of an interim answer on; None for a client that must not get one.
+    """
+
+    def __init__(self, *args: Any, pass_on: Callable[[bytes], bool] | None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._pass_on = pass_on
+
+    def begin(self) -> None:
+        """Read the head.
+
+        Raises:
+            HTTPException: It is none, or one that the client could read in another way.
+        """
+        super().begin()
+        while self.status < HTTPStatus.OK and self.status != _SWITCHING:
+            if self._pass_on is not None:
+                self._pass_on(_answer_head(self, is_open_ended=True, in_chunks=False, keeps_alive=True))
+            self.headers = None  # type: ignore[assignment] # as before the first head: `begin` reads one then
+            super().begin()
+        lengths = {value.strip() for value in self.headers.get_all("content-length", ())}
+        if len(lengths) > 1 or not all(map(is_length, lengths)):
+            raise HTTPException("the length of the answer is no number")
+
+
+def _answer_head(response: HTTPResponse, *, is_open_ended: bool, in_chunks: bool, keeps_alive: bool) -> bytes:
     """Return the head of an answer as the server sent it, but for what is about the connection."""
-    named = {name.strip().lower() for name in response.headers.get("connection", "").split(",")}
-    own = HOP_BY_HOP | named | ({"content-length"} if is_open_ended else set())
-    lines = [f"HTTP/1.1 {response.status} {response.reason}"]
-    for name, value in response.getheaders():
-        if name.lower() not in own:
-            lines.append(f"{name}: {' '.join(value.splitlines())}")
+    named = {name.strip().lower() for value in response.headers.get_all("connection", ()) for name in value.split(",")}
+    own = HOP_BY_HOP | (named - OF_THE_MESSAGE) | {"content-length"}
+    lines = [f"HTTP/1.1 {response.status} {_one_line(response.reason)}"]
+    lines += [f"{name}: {_one_line(value)}" for name, value in response.getheaders() if name.lower() not in own]
     if in_chunks:
         lines.append("Transfer-Encoding: chunked")
+    elif not is_open_ended and (length := response.headers.get("content-length")):
+        lines.append(f"Content-Length: {length.strip()}")
     if not keeps_alive:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def _one_line(text: str) -> str:
+    """Return a value without the ends of lines that a server has folded it with, which begin another header."""
+    return _LINE_END.sub(" ", text)
 
 
 def _chunk(piece: bytes) -> bytes:

@@ -9,15 +9,11 @@ import sys
 import zlib
 from typing import Any
 
-from sessionlog.integrations.http import Exchange, Exchanges
+from sessionlog.integrations.http import MAX_BODY, Exchange, Exchanges, parse_body
 from sessionlog.integrations.runs import Guard
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.messages.answers import reader_of
-from sessionlog.messages.server_sent_events import parse_json
 from sessionlog.proxy.requests import RECORDED, RequestHead
-
-MAX_BODY = 64 << 20
-"""Bytes of a request's body that are kept for its record: twice what the largest provider takes."""
 
 
 class Unrecorded:
@@ -61,7 +57,7 @@ class Recording:
         Args:
             head: Its head.
             url: Its address at the provider.
-            body: Its body as it was sent, packed or not; empty for one of more than MAX_BODY bytes.
+            body: Its body as it was sent, packed or not; the first MAX_BODY bytes and some more are enough.
             began: When its head was read, on the monotonic clock.
         """
         exchange: Exchange | None = None
@@ -83,20 +79,24 @@ class Recording:
 
 
 def _json_of(body: bytes, packings: list[str]) -> Any:
-    """Return a request's body as a JSON value."""
+    """Return a request's body as a JSON value.
+
+    Raises:
+        ValueError: A packing is unknown, or it is more than is read.
+    """
     for packing in reversed([name.strip().lower() for value in packings for name in value.split(",")]):
         body = _unpack(body, packing)
-    return parse_json(body) or {}
+    return parse_body(body)
 
 
 def _unpack(body: bytes, packing: str) -> bytes:
-    """Return a body unpacked, as far as MAX_BODY.
+    """Return a body unpacked; of one that has more than MAX_BODY bytes, one byte more.
 
     Raises:
         ValueError: The packing is unknown.
     """
     if packing in ("gzip", "deflate"):
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, MAX_BODY)
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, MAX_BODY + 1)
     if packing == "zstd":  # Codex's, where it talks to its own service
         return _unpack_zstd(body)
     if packing != "identity":
@@ -109,4 +109,4 @@ def _unpack_zstd(body: bytes) -> bytes:
         from compression import zstd
     else:
         from backports import zstd
-    return bytes(zstd.ZstdDecompressor().decompress(body, MAX_BODY))
+    return bytes(zstd.ZstdDecompressor().decompress(body, MAX_BODY + 1))

@@ -1,7 +1,7 @@
 """Requests of HTTP/1.1, read off a connection as strictly as a proxy has to (RFC 9112).
 
 A request that the proxy and the server behind it could understand differently is refused, not mended: both a length and
-chunks, two lengths, names with spaces, control characters.
+chunks, two lengths, a length that is only for this connection, names with spaces, control characters.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ HOP_BY_HOP = frozenset(
     }
 )  # fmt: skip
 """Headers that are about one connection, not about the message (RFC 9110, 7.6.1)."""
+
+OF_THE_MESSAGE = frozenset(
+    {"content-encoding", "content-length", "content-type", "expect", "host", "transfer-encoding"}
+)  # fmt: skip
+"""Headers without which a message is read in another way: none may be dropped because `Connection` names it."""
 
 
 RECORDED = "Sessionlog-Recorded"
@@ -112,6 +117,8 @@ def read_head(stream: BufferedReader) -> RequestHead | None:
     headers = tuple(_read_headers(stream))
     head = RequestHead(method=method, target=target, headers=headers, length=0, keeps_alive=False, takes_chunks=False)
     asked = head.tokens("connection")
+    if named := asked & OF_THE_MESSAGE:
+        raise RequestRefused(400, f"the header {min(named)} is not about the connection")
     return RequestHead(
         method=method,
         target=target,
@@ -175,9 +182,14 @@ def _body_length(head: RequestHead) -> int | None:
         if [coding.lower() for coding in codings] != ["chunked"]:
             raise RequestRefused(501, "a body comes in chunks or with a length, in no other coding")
         return None
-    if len(set(lengths)) > 1 or not all(_LENGTH.fullmatch(length) for length in lengths):
+    if len(lengths) > 1 or not all(map(is_length, lengths)):
         raise RequestRefused(400, "the length of the body is no number")
     return int(lengths[0]) if lengths else 0
+
+
+def is_length(text: str) -> bool:
+    """Whether the value of `Content-Length` is one number."""
+    return _LENGTH.fullmatch(text) is not None
 
 
 def _chunk_size(stream: BufferedReader) -> int:

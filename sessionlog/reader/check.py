@@ -15,12 +15,13 @@ from functools import cache
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity, log_problem
 from sessionlog.events.envelope import KNOWN_TYPES, Event
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.times import parse_time
 from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.files.replace import find_stopped
 from sessionlog.reader.payload_problems import field_problems, number_problems, override_problem
 from sessionlog.reader.repair import is_repairable
-from sessionlog.reader.stream import MAX_LINE, read_events
+from sessionlog.reader.stream import read_events
 from sessionlog.reader.walk import walk_logs
 
 _MAX_KEPT = 1000

@@ -10,7 +10,8 @@ from typing import BinaryIO
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
-from sessionlog.reader.stream import MAX_LINE, EventStream
+from sessionlog.events.limits import MAX_LINE
+from sessionlog.reader.stream import EventStream
 
 
 def follow(

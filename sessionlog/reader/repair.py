@@ -15,9 +15,10 @@ from typing import BinaryIO
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.files.replace import LOCKED, finish_replacing, replace_log
-from sessionlog.reader.stream import MAX_LINE, is_young, read_events
+from sessionlog.reader.stream import is_young, read_events
 
 _LOSSY = frozenset({"not_json", "not_object", "torn_tail", "nul_bytes", "too_deep", "bad_envelope"})
 _PACKED = (".gz", ".zst")

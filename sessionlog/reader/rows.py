@@ -17,12 +17,10 @@ import orjson
 from sessionlog.errors import Problem, Severity
 from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.files import BUFFER
 from sessionlog.reader.stream import is_young
 from sessionlog.reader.unpack import open_unpacked
-
-MAX_LINE = 64 << 20
-"""Bytes of the longest line that is read."""
 
 Row = dict[str, Any]
 

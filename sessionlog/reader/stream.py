@@ -17,11 +17,9 @@ from sessionlog.errors import Problem, Severity
 from sessionlog.events.damaged import LineProblem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.reader.unpack import open_unpacked
-
-MAX_LINE = 8 << 20
-"""Bytes of the longest line that is decoded (a hostile line may take 30 times its size in memory)."""
 
 _SKIPPED_PIECE = 1 << 20
 
@@ -115,7 +113,9 @@ class EventStream:
                 self._line += 1
                 start = self._offset
                 self._offset += len(piece)
+                piece = piece[:-1]  # a long line is in memory once, not with and without its end
                 events, problems = decode_line(piece)
+                piece = b""
                 yield from events
                 for problem in problems:
                     yield self._problem(problem, self._line, start)

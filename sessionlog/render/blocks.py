@@ -114,17 +114,18 @@ def _labelled(label: str, text: str, style: str = "") -> Line:
 
 
 def _limit(one: RateLimit, view: View) -> list[Cell]:
-    used, minutes, resets = one.used_percent, one.limit.window_minutes, view.stamp(one.resets_ns)
+    used, minutes, resets = one.used_percent, one.window_minutes, view.stamp(one.resets_ns)
+    over = "window over" if one.resets_ns is None else f"window over since {resets}"
     faded = "secondary" if one.has_reset else ""
     style = faded if used is None or used < _NEARLY_USED else "unfinished" if used < 100 else "failed"
     return [
-        Cell(one_line(f"{one.source} {one.limit.name}", _NAME), style=faded),
+        Cell(one_line(f"{one.source} {one.name}", _NAME), style=faded),
         Cell(bar(None if used is None else min(1.0, max(0.0, used / 100)), _BAR).rstrip(), style=style),
         Cell(percent(None if used is None else used / 100), style=style),
         Cell(duration(None if minutes is None else minutes * _MINUTE_MS), style="secondary"),
-        Cell(f"window over since {resets}" if one.has_reset else resets, style=faded),
+        Cell(over if one.has_reset else resets, style=faded),
         Cell(duration(one.age_ms), style="secondary"),
-        Cell(one_line(one.limit.plan, _NAME), style="secondary"),
+        Cell(one_line(one.plan, _NAME), style="secondary"),
     ]
 
 

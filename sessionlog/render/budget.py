@@ -16,6 +16,7 @@ from sessionlog.render.bar import BAR_CELLS, bar
 from sessionlog.render.budget_notes import NAME, caveat_notes
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
+from sessionlog.render.notes import ESTIMATED
 from sessionlog.render.numbers import UNKNOWN, cost_text, human_count, percent
 from sessionlog.render.report import View
 from sessionlog.render.table import Cell, Column, fit_table
@@ -54,7 +55,7 @@ def render_budgets(report: BudgetReport, view: View) -> Iterator[Line]:
     yield from table.lines
     yield Line()
     if any(one.state.estimated for one in report.rows):
-        yield Line("~ estimated from list prices", "note")
+        yield Line(ESTIMATED, "note")
     if any(one.state.unpriced for one in report.rows):
         yield Line("+ at least: a part of it has no price", "note")
     for sentence in caveat_notes(report):

@@ -15,7 +15,7 @@ from sessionlog.render.diff_head import figure_lines, tool_lines
 from sessionlog.render.diff_message import bodies, side_by_side, text_bodies, title
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
-from sessionlog.render.notes import damage_note
+from sessionlog.render.notes import ESTIMATED, damage_note
 
 WIDE = 120
 """The width from which the sides stand beside each other."""
@@ -160,7 +160,7 @@ def _prefixed(line: Line, prefix: str) -> Line:
 def _notes(diff: SessionDiff) -> Iterator[Line]:
     summaries = [side.summary for side in (diff.left, diff.right) if side.summary is not None]
     if any(summary.estimated_nano for summary in summaries):
-        yield Line("~ estimated from list prices", "note")
+        yield Line(ESTIMATED, "note")
     if any(summary.cost_is_partial and summary.cost_nano is not None for summary in summaries):
         yield Line("+ a part of it has no price: `sessionlog pricing MODEL` shows why", "note")
     if diff.problem_count:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _LONGEST = 44
 
+ESTIMATED = "~ estimated from tokens and prices"
+"""The meaning of `~` where the source of the prices is not at hand: a list, or the user's own."""
+
 
 def damage_note(count: int, problems: Sequence[Problem]) -> str:
     """Return the note on skipped damage: how much, where the first pieces are, and the command that lists it.

@@ -39,7 +39,8 @@ def render_scrub(results: Sequence[FileScrub], *, width: int, home: str = "", fo
     total = counts.total()
     summary = f"{counted(len(results), 'file')}: {counted(total, 'secret') if total else 'no secret'}"
     unread = sum(bool(result.problem) for result in results)
-    yield Line.of((f"{summary}, {unread:,} not searched whole" if unread else summary, "title"))
+    failed = "not searched or copied" if folder else "not searched whole"
+    yield Line.of((f"{summary}, {unread:,} {failed}" if unread else summary, "title"))
     if counts:
         yield Line()
         what = what_rules_find()

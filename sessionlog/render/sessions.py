@@ -23,7 +23,7 @@ from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.numbers import UNKNOWN, cost_text
-from sessionlog.render.report import View, cell, closing_notes, first_model, heading, table_columns
+from sessionlog.render.report import View, cell, closing_notes, first_model, heading, table_columns, title_line
 from sessionlog.render.status_line import short_model
 from sessionlog.render.table import Cell, Column, fit_table
 from sessionlog.render.times import clock, day_title, home_path
@@ -53,7 +53,8 @@ def session_lines(
 ) -> Iterator[tuple[Line, SessionSummary | None]]:
     """Yield the lines of `render_sessions`, each with the session that it shows; None for headings and notes."""
     if not found.rows:
-        yield Line(f"No sessions · {describe_window(found.window, view.tz, now=view.now)}"), None
+        none = Line(f"No sessions · {describe_window(found.window, view.tz, now=view.now)}")
+        yield none if found.is_empty else title_line(found, view), None
         for line in closing_notes(found):
             yield line, None
         return

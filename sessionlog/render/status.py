@@ -11,6 +11,7 @@ from sessionlog.render.budget_notes import gap_notes
 from sessionlog.render.cells import cell_len, cut_to
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
+from sessionlog.render.notes import ESTIMATED
 from sessionlog.render.numbers import UNKNOWN, cost_text, duration, human_count, percent
 from sessionlog.render.sessions import MARKS
 from sessionlog.render.status_line import amount_of, at_least, budget_name, money, severity
@@ -209,7 +210,7 @@ def _notes(document: Mapping[str, Any], budgets: Mapping[str, Any]) -> Iterator[
     usage = [part for part in (document["usage"][name] for name in ("session", "lastTurn", "today")) if part]
     estimated = any(part["costSource"] in {"estimated", "mixed"} for part in [*usage, *tasks])
     if estimated or any(entry.get("estimated") for entry in budgets.values()):
-        yield _note("~ estimated from the price list")
+        yield _note(ESTIMATED)
     unpriced = any(entry.get("unpricedRequests") for entry in budgets.values())
     if unpriced or any(part["costIsPartial"] for part in usage):
         yield _note("+ at least: a part of it has no price; `sessionlog pricing MODEL` shows why")

@@ -42,7 +42,7 @@ def _is_chronological(report: UsageReport) -> bool:
     """Whether rows are grouped by a period first and sorted by it, and no period lacks any of its rows."""
     if not report.group_by or report.group_by[0] not in TIME_KEYS:
         return False
-    if report.hidden_rows and len(report.group_by) > 1:  # a limit has cut the last period
+    if report.hidden_rows and len(report.group_by) > 1:  # a limit may have cut a period
         return False
     order = period_order(report.group_by[0])
     periods = [order(row.keys[report.group_by[0]]) for row in report.rows]

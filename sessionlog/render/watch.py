@@ -15,6 +15,7 @@ from sessionlog.render.bar import spark
 from sessionlog.render.cells import cell_len
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
+from sessionlog.render.notes import ESTIMATED
 from sessionlog.render.table import GAP
 from sessionlog.render.times import stamp
 from sessionlog.render.watch_tables import budget_lines, cost_pace, event_lines, session_lines, tokens_pace
@@ -99,7 +100,7 @@ def _marks(snapshot: WatchSnapshot) -> list[Line]:
     meanings = []
     shown: list[RunningSession | Pace] = [*snapshot.sessions, snapshot.pace]
     if any(one.estimated for one in [*shown, *snapshot.budgets, *snapshot.events]):
-        meanings.append("~ estimated from list prices")
+        meanings.append(ESTIMATED)
     if any(one.cost_is_partial and one.cost_nano is not None for one in shown) or any(
         b.unpriced for b in snapshot.budgets
     ):

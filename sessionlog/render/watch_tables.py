@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.limits import RateLimit, time_text
+from sessionlog.analytics.limits import RateLimit, stamp
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot
 from sessionlog.analytics.zones import local_time
 from sessionlog.events.money import usd as dollars
@@ -146,11 +146,11 @@ def _budget(one: BudgetState, now_ns: int, zone: tzinfo, width: int) -> list[Cel
 
 def _limit(one: RateLimit, now_ns: int, zone: tzinfo, width: int) -> list[Cell]:
     share = one.used_percent or 0
-    minutes = one.limit.window_minutes
+    minutes = one.window_minutes
     length = _LENGTHS.get(round(minutes / 10) * 10) if minutes else None
     style = severity(share)
     return [
-        Cell(f"{one_line(one.source, 14)} {length or one_line(one.limit.name, 14)}"),
+        Cell(f"{one_line(one.source, 14)} {length or one_line(one.name, 14)}"),
         Cell(bar(min(1.0, max(0.0, share / 100)), _bar_cells(width)), style=style),
         Cell(percent(share / 100), style=style),
         Cell(""),
@@ -225,7 +225,7 @@ def tokens_pace(pace: Pace) -> str:
 
 
 def _until(time_ns: int | None, now_ns: int, zone: tzinfo) -> str:
-    return until_words(time_text(time_ns), now_ns, zone).removeprefix("until ")
+    return until_words(stamp(time_ns), now_ns, zone).removeprefix("until ")
 
 
 def _took(milliseconds: float) -> str:

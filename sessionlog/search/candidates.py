@@ -17,6 +17,7 @@ from msgspec import Struct
 from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.search.query import Query
 from sessionlog.search.segments import COPY, NO_TIME, item_numbers, numbers_of
+from sessionlog.search.store import check_digests
 from sessionlog.sources.fold_items import Kind
 
 TYPE_CHECKING = False
@@ -265,6 +266,7 @@ class _Copies:
         self._connection, self._scope, self._known = connection, scope, known
         self._segments = {segment.id: segment for segment in segments}
         self._first: dict[int, tuple[int, int] | None] = {}
+        self._is_checked = False
 
     def is_first(self, one: Candidate) -> bool:
         """Whether a copy is to be listed."""
@@ -277,6 +279,9 @@ class _Copies:
 
     def _segments_with(self, digest: int) -> list[_Segment]:
         """Return the segments that have an item with a digest, in their order."""
+        if not self._is_checked:
+            check_digests(self._connection)
+            self._is_checked = True
         sql = "SELECT segment FROM digests WHERE digest = ? ORDER BY segment"
         found = self._connection.execute(sql, (digest,)).fetchall()
         return [self._segments[one] for (one,) in found if one in self._segments]

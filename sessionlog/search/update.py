@@ -21,7 +21,7 @@ from sessionlog.ledger.trust import read_only
 from sessionlog.search.current import ITEMS_VERSION, is_current, state_of
 from sessionlog.search.extract import Batch, Extracted, Job, extract
 from sessionlog.search.segments import item_numbers, numbers_of
-from sessionlog.search.store import WORDS
+from sessionlog.search.store import FORGET_CHECKSUMS, WORDS, store_checksums
 from sessionlog.sources.protocol import Resume
 
 Runner = Callable[[Sequence[Job]], Iterator[Extracted]]
@@ -101,6 +101,8 @@ def update(
                 progress(done, len(jobs))
         writer.compact()
         writer.commit()
+        with suppress(LedgerBusy), without_waiting(connection):  # another process stores them
+            store_checksums(connection)
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -133,6 +135,7 @@ class _Writer:
         """End it."""
         values = [("next", self._next), ("dead", self._dead)]
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
+        self._connection.execute(FORGET_CHECKSUMS)
         self._connection.execute("COMMIT")
         self._bytes = 0
 

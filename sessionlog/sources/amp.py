@@ -36,6 +36,7 @@ from sessionlog.sources.kit import (
     ToolResult,
     first_of,
     folder,
+    is_failure,
     mapping,
     name,
     objects,
@@ -133,7 +134,7 @@ def _result(time: int | None, part: Json) -> ToolResult:
         time,
         name(part, "toolUseID"),
         output or text(run, "error", "message"),
-        failed=has_failed or value.get("exitCode") not in (0, None),
+        failed=has_failed or is_failure(value, "exitCode"),
     )
 
 

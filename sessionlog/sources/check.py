@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from sessionlog.errors import Problem, log_problem
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.reader.check import FileCheck, check_log
-from sessionlog.reader.stream import MAX_LINE
 from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.names import NATIVE

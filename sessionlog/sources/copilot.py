@@ -47,6 +47,7 @@ from sessionlog.sources.kit import (
     first_of,
     folder,
     folder_of,
+    is_failure,
     json_lines,
     mapping,
     name,
@@ -77,11 +78,13 @@ class State(Struct):
         thread: Whose rows came last: "" for the session's own agent, else a sub-agent's id.
         has_records: There was a usage record.
         used: Model → what the processes that have ended used, in a log without usage records.
+        asked: Model → their requests.
     """
 
     thread: str = ""
     has_records: bool = False
     used: dict[str, TokenUsage] = {}
+    asked: dict[str, int] = {}
 
 
 def steps(row: Row, state: State) -> Steps:
@@ -118,7 +121,8 @@ def steps(row: Row, state: State) -> Steps:
             yield ToolCall(time, name(data, "toolCallId"), tool, data.get("arguments"), name(data, "mcpServerName"))
         case "tool.execution_complete":
             output = text(data, "result", "content") or text(data, "error", "message")
-            yield ToolResult(time, name(data, "toolCallId"), output, failed=data.get("success") is False)
+            failed = data.get("success") is False or is_failure(data, "shellExecution", "exitCode")
+            yield ToolResult(time, name(data, "toolCallId"), output, failed=failed)
         case "session.error":
             yield Response(time=time, failed=True, error=text(data, "message") or "failed")
         case "session.shutdown" if not state.has_records:
@@ -136,10 +140,10 @@ def _totals(time: int | None, metrics: Json, state: State) -> Iterator[Totals]:
         counts = _tokens(mapping(sums).get("usage"))
         if counts is None:
             continue
-        asked, _ = read_count(mapping(sums, "requests").get("count"))
+        requests, _ = read_count(mapping(sums, "requests").get("count"))
         used = state.used[model] = state.used.get(model, TokenUsage()) + counts.usage
-        found = Tokens(used, counts.issues)
-        yield Totals(time=time, tokens=found, model=model, requests=asked, scope=model)
+        asked = state.asked[model] = state.asked.get(model, 0) + requests
+        yield Totals(time=time, tokens=Tokens(used, counts.issues), model=model, requests=asked, scope=model)
 
 
 def _tokens(usage: Any) -> Tokens | None:
@@ -183,6 +187,6 @@ SOURCE = source(
     state_type=State,
     is_row=_is_row,
     has_totals=True,
-    parser_version=3,
+    parser_version=4,
     session_of=_session_of,
 )

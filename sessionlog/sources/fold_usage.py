@@ -73,6 +73,20 @@ Complete = Callable[[ScannedSession, int], ScannedSession]
 _EMBEDDED = int(CopyRank.EMBEDDED)
 
 
+class Counted(Struct, frozen=True):
+    """What the records of a thread, or of one scope of it, add up to."""
+
+    usage: TokenUsage = _NOTHING
+    requests: int = 0
+    cost_nano: int = 0
+
+    def plus(self, record: Record) -> Counted:
+        """Return the sum with one more record."""
+        return Counted(
+            self.usage + record.usage, self.requests + record.requests, self.cost_nano + (record.cost_nano or 0)
+        )
+
+
 class Thread(Struct):
     """One conversation of a session, as far as it has been read.
 
@@ -84,7 +98,7 @@ class Thread(Struct):
         is_answering: An answer is open.
         key: Its response; "" while there is none.
         responses: The number of responses.
-        used: Tokens of responses and of the remainders of sums, by model; under "" for all models.
+        counted: What responses and the remainders of sums add up to, by model or other scope; under "" all of them.
     """
 
     agent: str = MAIN
@@ -94,7 +108,15 @@ class Thread(Struct):
     is_answering: bool = False
     key: str = ""
     responses: int = 0
-    used: dict[str, TokenUsage] = {}
+    counted: dict[str, Counted] = {}
+
+    def count(self, record: Record, scope: str) -> None:
+        """Add a record to what its scope and the whole thread add up to."""
+        for name in {"", scope}:
+            self.counted[name] = self.counted.get(name, _NOTHING_COUNTED).plus(record)
+
+
+_NOTHING_COUNTED = Counted()
 
 
 class SessionState(Struct):
@@ -261,12 +283,17 @@ class UsageFold:
         for session in self._sessions.values():
             if len(session.calls) > _KEPT_CALLS:
                 session.calls = dict(list(session.calls.items())[-_KEPT_CALLS:])
+        kept = {*list(self._sessions)[-_KEPT_SESSIONS:], *self._busy_sessions()}
         return FoldState(
             current=self._session.id if self._session else "",
             thread=self._thread_id,
-            sessions=list(self._sessions.values())[-_KEPT_SESSIONS:],
+            sessions=[session for session in self._sessions.values() if session.id in kept],
             open=list(self._open.values()),
         )
+
+    def _busy_sessions(self) -> set[str]:
+        """Return the ids of the session of the next steps and of those with an open response."""
+        return {self._session.id if self._session else "", *(session_id for session_id, _, _ in self._open)}
 
     @property
     def session_now(self) -> SessionState:
@@ -315,7 +342,7 @@ class UsageFold:
 
     def _put_sessions_aside(self) -> None:
         """Move sessions without anything open into the spool, except the last ones."""
-        busy = {self._session.id if self._session else "", *(session_id for session_id, _, _ in self._open)}
+        busy = self._busy_sessions()
         idle = [one for one in self._sessions.values() if one.id not in busy][:-_HELD_LAST]
         try:
             self._spool = self._spool or Spool()
@@ -519,18 +546,16 @@ class UsageFold:
             record.latency_ms = max(record.latency_ms or 0.0, step.latency_ms)
 
     def _close(self, done: OpenResponse) -> None:
+        record = done.record
+        if self._has_totals:  # also if an earlier scan has returned it: that one's state was taken before
+            self._sessions[done.session].threads[done.thread].count(record, record.model)
         if not done.given:
             return
-        record = done.record
         if record.latency_ms is None and record.granularity != "session":
             asked_ns, ended_ns = done.asked_ns, done.ended_ns
             if asked_ns is not None and ended_ns is not None and ended_ns > asked_ns:
                 record.latency_ms = (ended_ns - asked_ns) / _MS
         self._give(done.session, record)
-        if self._has_totals:
-            used = self._sessions[done.session].threads[done.thread].used
-            for model in ("", record.model):
-                used[model] = used.get(model, _NOTHING) + record.usage
 
     def _give(self, session_id: str, record: Record) -> None:
         records = self._records.get(session_id)
@@ -587,53 +612,58 @@ class UsageFold:
         self._tools.setdefault(session.id, {})[step.key] = known
 
     def _totals(self, step: Totals) -> None:
-        """Make a record of what the session's own sum holds beyond its responses and earlier sums."""
+        """Make a record of what the session's own sum holds beyond its responses and earlier sums.
+
+        A first sum of nothing but requests is a record; a remainder without tokens and cost is none.
+        """
         session = self._touch(step.time)
         if step.tokens is not None:
             for issue in step.tokens.issues:
                 self._bad_number(BadNumber(issue))
         self.close_open()
         thread = self._thread(session)
-        used = thread.used.get(step.scope, _NOTHING)
-        rest = _NOTHING if step.tokens is None else step.tokens.usage.beyond(used)
-        is_session = not thread.responses
+        is_session, is_first = not thread.responses, step.scope not in thread.counted
+        known = thread.counted.get(step.scope, _NOTHING_COUNTED)
+        usage = _NOTHING if step.tokens is None else step.tokens.usage.beyond(known.usage)
+        requests = max(0, step.requests - known.requests) if is_session else 0
+        cost_nano = max(0, (step.cost_nano or 0) - known.cost_nano) or None
         for number in range(step.failed_requests):
-            self._give_total(session, step, _NOTHING, f"failed:{number}", failed=True, is_session=is_session)
-        if rest == _NOTHING and step.cost_nano is None and not (is_session and step.requests and step.tokens):
+            failed = self._record_of(session, step, f"failed:{number}", requests=int(is_session), failed=True)
+            self._give(session.id, failed)
+        if usage == _NOTHING and cost_nano is None and not (is_first and requests and step.tokens):
             return
-        thread.used[step.scope] = used + rest
-        if step.scope:  # a part of the whole
-            thread.used[""] = thread.used.get("", _NOTHING) + rest
         session.totals += 1
-        self._give_total(session, step, rest, str(session.totals), failed=False, is_session=is_session)
+        rest = self._record_of(session, step, str(session.totals), usage, cost_nano, requests=requests)
+        thread.count(rest, step.scope)
+        self._give(session.id, rest)
 
-    def _give_total(
-        self, session: SessionState, step: Totals, usage: TokenUsage, name: str, *, failed: bool, is_session: bool
-    ) -> None:
+    def _record_of(
+        self, session: SessionState, step: Totals, name: str, usage: TokenUsage = _NOTHING,
+        cost_nano: int | None = None, *, requests: int, failed: bool = False,
+    ) -> Record:  # fmt: skip
+        """Return the record of a part of a sum; `name` is its own among those of the sum's scope."""
         active_ms, session.active_ns = divmod(session.active_ns, _MS)
-        self._give(
-            session.id,
-            Record(
-                time_ns=step.time,
-                provider=cut_name(step.provider) or session.provider,
-                model=cut_name(step.model) or session.model,
-                response_model=None,
-                usage=usage,
-                cost_nano=None if failed else step.cost_nano,
-                requests=(1 if failed else step.requests) if is_session else 0,
-                failed=failed,
-                priced=not failed,
-                active_ms=0 if session.is_subagent_log else active_ms,
-                granularity="session" if is_session else "request",
-                quality=step.quality,
-                key=f"{session.place}{session.id}:{self._thread_id}:total:{step.scope}:{name}",
-                superseded_by=step.superseded_by,
-                summed=not failed,
-                project=session.folder,
-                branch=session.branch,
-                version=session.version,
-                agent=self._thread(session).agent,
-            ),
+        thread = self._thread(session)
+        return Record(
+            time_ns=step.time,
+            provider=cut_name(step.provider) or session.provider,
+            model=cut_name(step.model) or session.model,
+            response_model=None,
+            usage=usage,
+            cost_nano=cost_nano,
+            requests=requests,
+            failed=failed,
+            priced=not failed,
+            active_ms=0 if session.is_subagent_log else active_ms,
+            granularity="request" if thread.responses else "session",
+            quality=step.quality,
+            key=f"{session.place}{session.id}:{self._thread_id}:total:{step.scope}:{name}",
+            superseded_by=step.superseded_by,
+            summed=not failed,
+            project=session.folder,
+            branch=session.branch,
+            version=session.version,
+            agent=thread.agent,
         )
 
     def _status(self, step: Status) -> None:

@@ -13,6 +13,7 @@ Traps:
 - Input contains what was read from and written to a cache, output the reasoning. 1e10 `costUsdTicks` are one USD.
 - A fork's file begins with its parent's rows under its own session id and `timestamp`: `prompt_id` and
   `agentTimestampMs` are as they were, so they name and date a turn. It may be completed twice: the last one counts.
+- A command that failed is `completed`; its exit code is in `rawOutput.exit_code`.
 - Older versions wrote no usage; a prompt that was killed has none.
 
 Known from the agent's public sources (a fork of them), its issues and its readers (0.2 to 1.0); not seen on a real
@@ -43,6 +44,7 @@ from sessionlog.sources.kit import (
     first_of,
     folder,
     folder_of,
+    is_failure,
     json_lines,
     mapping,
     name,
@@ -158,9 +160,8 @@ def _update(time: int | None, kind: Any, update: Json, state: State) -> Steps:
             yield ToolCall(time, name(update, "toolCallId"), name(update, "title") or UNKNOWN, update.get("rawInput"))
         case "tool_call_update" if update.get("status") in ("completed", "failed"):
             content = [mapping(part, "content") for part in objects(update, "content")]
-            yield ToolResult(
-                time, name(update, "toolCallId"), text_of(content), failed=update.get("status") == "failed"
-            )
+            failed = update.get("status") == "failed" or is_failure(update, "rawOutput", "exit_code")
+            yield ToolResult(time, name(update, "toolCallId"), text_of(content), failed=failed)
         case "compaction_checkpoint":
             yield Compaction(time)
         case "turn_completed":
@@ -214,5 +215,6 @@ SOURCE = source(
     finish=_prompt,
     is_row=_is_row,
     session_of=lambda path: os.path.basename(folder_of(path)),
+    parser_version=2,
     sidecars=lambda path: (os.path.join(folder_of(path), "summary.json"),),
 )

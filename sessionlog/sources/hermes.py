@@ -46,6 +46,7 @@ from sessionlog.sources.kit import (
     cost,
     first_of,
     folder,
+    is_failure,
     mapping,
     name,
     objects,
@@ -153,7 +154,7 @@ def _message(values: Json, state: State) -> Steps:
             yield Prompt(time, content, "user" if role == "user" else "assistant", inherited=True)
     elif role == "tool":
         result = mapping(read_json(content) if isinstance(content, str) else None)
-        failed = bool(result.get("error")) or result.get("exit_code") not in (0, None)
+        failed = bool(result.get("error")) or is_failure(result, "exit_code")
         yield ToolResult(time, name(values, "tool_call_id"), content, failed=failed, tool=name(values, "tool_name"))
     elif role == "assistant":
         yield from _answer(values, time, content)
@@ -208,5 +209,5 @@ SOURCE = source(
     name_sessions=lambda path: name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
-    parser_version=2,
+    parser_version=3,
 )

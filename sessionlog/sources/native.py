@@ -10,7 +10,8 @@ logger was closed.) What an end reports beyond the responses of its run is one m
 cost covers the responses that name none, each by its share of the tokens. So an end changes records that came before
 it: a scan that goes on and meets one reads the whole log. Nothing goes on from an end (another one may replace it), nor
 in the Go original's logs, whose last end speaks of all of it, nor in packed logs, which do not grow. The activity after
-the last response is counted with it until another one comes.
+the last response is counted with it until another one comes. A session that sent no request costs nothing; the cost of
+one that ended without an answer to its only request is unknown.
 
 Copies: a log in another folder (a backup, a synced home), which may end earlier, or go on another way, is known by
 its name and the time of its first event. They are in all keys; a response's key also has its number and its time.
@@ -30,6 +31,7 @@ from msgspec.structs import replace
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import CLOSED, Event
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
 from sessionlog.events.tokens import TokenUsage
@@ -67,7 +69,6 @@ from sessionlog.sources.typed import MISFITS
 
 ID = "native"
 UNFINISHED = "unfinished"  # the status in reports of a session without an end that is no longer running
-MAX_SCAN_LINE = 64 << 20
 
 _ENVELOPE = re.compile(rb'"(?:session_id|seq)"\s*:', re.IGNORECASE)
 _TORN_FIRST = re.compile(rb'\s*\{\s*"session_id"\s*:[^\n]*\Z', re.IGNORECASE)
@@ -170,7 +171,7 @@ class _Reading:
         self._path, self._start, self._nth = path, 0, 0
         self.line, self.offset = begun.line, begun.offset
         self._file, self._unpacked = open_unpacked(path, buffer=buffer_of(resume))
-        self._stream = EventStream(path, max_line=MAX_SCAN_LINE, line=begun.line, offset=begun.offset)
+        self._stream = EventStream(path, max_line=MAX_LINE, line=begun.line, offset=begun.offset)
         if begun.offset:
             self._file.seek(begun.offset)
 
@@ -183,7 +184,7 @@ class _Reading:
         """Yield the events of the whole lines."""
         stream, readline, decode = self._stream, self._file.readline, self._typed_row.decode
         is_line_start = True
-        while piece := readline(MAX_SCAN_LINE + 1):
+        while piece := readline(MAX_LINE + 1):
             if is_line_start and piece[-1] == _NEWLINE and not (len(piece) > LARGE and too_large(piece)):
                 try:
                     row = decode(piece)
@@ -243,10 +244,16 @@ _FULL_ROW, _FULL_DATA = Typed(FullRow), Typed(FullData)
 
 
 class End(Struct):
-    """A session.end; its totals cover the responses from `first` (inclusive) to `until` (exclusive)."""
+    """A session.end; its totals cover the responses from `first` (inclusive) to `until` (exclusive).
+
+    Attributes:
+        is_empty: It has no payload.
+        has_request: A request was sent to a model before it.
+    """
 
     data: Data
     is_empty: bool
+    has_request: bool
     time_ns: int | None
     total: TokenUsage
     cost_nano: int | None
@@ -272,6 +279,7 @@ class State(Struct, omit_defaults=True):
         responses: The number of responses.
         has_price: One of them has a cost, or may be priced.
         calls: The number of tool calls.
+        has_request: A request was sent to a model.
         asked: The model of the last request.
         prompt: The user's first words.
         error: The error of the last failed call.
@@ -295,6 +303,7 @@ class State(Struct, omit_defaults=True):
     responses: int = 0
     has_price: bool = False
     calls: int = 0
+    has_request: bool = False
     asked: str = ""
     prompt: str = ""
     error: str = ""
@@ -366,6 +375,7 @@ def _kept(data: Data) -> Data:
 def _request(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     messages = data.messages or []
     state.is_ended = state.is_closed = False
+    state.has_request = True
     state.asked = name(data.model)
     if not state.prompt:
         words = (first_words(message.content) for message in messages if message.role == "user")
@@ -428,7 +438,8 @@ def _end(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     cost_nano, issue = read_usd(data.cost_usd)
     is_empty = row.data is None
     kept = data if is_empty else _kept(data)
-    state.ends.append(End(kept, is_empty, state.last_ns, total, cost_nano, first, state.responses))
+    end = End(kept, is_empty, state.has_request, state.last_ns, total, cost_nano, first, state.responses)
+    state.ends.append(end)
     state.is_ended = True
     return (At(state.last_ns), *map(BadNumber, _issues_at(row, *issues, issue)))
 
@@ -497,9 +508,14 @@ def _duration_ms(ends: list[End]) -> int | None:
 
 
 def _is_counted(state: State) -> bool:
-    """Whether the session counts in usage; a rejected pin or an empty start is only listed."""
+    """Whether the session counts in usage; one that sent no request to a model is only listed.
+
+    The Go original counts each session that has begun, but for a rejected pin.
+    """
     if state.responses:
         return True
+    if is_native(state.start):
+        return state.has_request or any(end.total or end.cost_nano for end in state.ends)
     if state.is_rejected and not state.ends:
         return False
     return state.start is not None or (not state.has_start and not all(end.is_empty for end in state.ends))
@@ -571,11 +587,12 @@ class _Records:
         self._state, self._idle_ms, self._is_ours = state, idle_ms, is_native(state.start)
         self._origin = state.origin
         self._harness = name(start.resolved_harness)
-        self._provider = name(start.provider) or self._harness or UNKNOWN
+        # The original's harnesses (claude, codex) are known as providers; our `run` records any command's name there.
+        self._provider = name(start.provider) or ("" if self._is_ours else self._harness) or UNKNOWN
         self._model = name(start.resolved_model) or name(start.model) or (name(ends[-1].data.model) if ends else "")
         if ends and not self._is_ours:  # the original does not continue sessions: its last end covers all of it
             last = ends[-1]
-            ends = [End(last.data, last.is_empty, last.time_ns, last.total, last.cost_nano, 0, state.responses)]
+            ends = [replace(last, first=0, until=state.responses)]
         self._exclusive: set[str] = set()
         self._records = records
         self._before = 0 if is_whole else state.responses - len(records)  # what earlier scans gave
@@ -733,7 +750,8 @@ class _Records:
         total, cost_nano = (end.total, end.cost_nano) if end else (_NOTHING, None)
         record = self._whole(total, cost_nano, None)
         record.superseded_by = name(end.data.superseded_by) if end else ""
-        record.requests, record.granularity, record.priced = int(bool(total)), "session", end is not None
+        record.requests, record.granularity = int(bool(total)), "session"
+        record.priced = end is not None and (not self._is_ours or end.has_request or bool(total))
         record.key, record.family, record.copy_rank = self._key("session"), self._key("first"), int(CopyRank.SIDECHAIN)
         record.active_ms = self._idle_ms
         return record
@@ -807,7 +825,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=8,
+        parser_version=9,
     ),
     locate=_locate,
     read=read,

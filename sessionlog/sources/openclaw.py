@@ -33,7 +33,7 @@ from typing import Any
 from msgspec import Struct
 
 from sessionlog import files
-from sessionlog.reader.rows import MAX_LINE
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.reader.unpack import unpack_zstd
 from sessionlog.sources.databases import MAGIC, Database, tables_of
 from sessionlog.sources.kit import (
@@ -322,5 +322,5 @@ SOURCE = source(
     name_sessions=_log_names,
     is_apart=True,
     sidecars=lambda path: () if path.endswith(".sqlite") else _indexes(path),
-    parser_version=4,
+    parser_version=5,
 )

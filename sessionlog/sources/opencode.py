@@ -21,6 +21,7 @@ Traps:
 - A session with a parent is a sub-agent's, and sub-agents have sub-agents: all of them belong to the first ancestor.
 - A message that was cut off has tokens but no time of completion; one without tokens, end and error was interrupted.
 - A message is complete when its tools have run; the model had answered when the last of them began.
+- A command that failed is `completed`; its exit code is in `state.metadata.exit`.
 - Calls that the agent does not store, such as those for titles, cannot be counted.
 
 Seen: 0.x files, 1.2 to 1.18 databases, v2 tables with and without v1.
@@ -64,6 +65,7 @@ from sessionlog.sources.kit import (
     first_of,
     first_words,
     folder,
+    is_failure,
     mapping,
     name,
     read_time,
@@ -217,8 +219,9 @@ def _tools(parts: Iterable[Part], key: str) -> Steps:
         yield ToolCall(start, call, name(part.tool) or name(part.name) or UNKNOWN, state.get("input"), id=call_id)
         status = state.get("status")
         if status in ("completed", "error"):
-            end = read_time(time.get("end", time.get("completed")))
-            results.append(ToolResult(end, call, _output(state, status == "error"), failed=status == "error"))
+            end, is_error = read_time(time.get("end", time.get("completed"))), status == "error"
+            failed = is_error or is_failure(state, "metadata", "exit")
+            results.append(ToolResult(end, call, _output(state, is_error), failed=failed))
     yield from results
 
 
@@ -283,7 +286,7 @@ def opencode_source(id: str, title: str, own: str, data_dir: str, database: str)
         session_of=session_of,
         name_sessions=name_roots,
         is_apart=True,
-        parser_version=2,
+        parser_version=3,
         sidecars=sidecars,
     )
 

@@ -64,6 +64,7 @@ from sessionlog.sources.kit import (
     first_of,
     folder,
     head_rows,
+    is_failure,
     json_lines,
     mapping,
     name,
@@ -103,6 +104,7 @@ class Details(Struct, rename="camel"):
     """What a tool returns besides its output."""
 
     duration_ms: Any = None
+    exit_code: Any = None
 
 
 class Message(Struct, rename="camel"):
@@ -271,7 +273,8 @@ def _message(
             call, tool = name(message.tool_call_id), name(message.tool_name) or UNKNOWN
             duration = read_duration(message.details.duration_ms) if message.details else None
             output = read_json(message.content)
-            yield ToolResult(time, chat.calls.pop(call, call), output, message.is_error is True, duration, tool=tool)
+            failed = message.is_error is True or (message.details is not None and is_failure(message.details.exit_code))
+            yield ToolResult(time, chat.calls.pop(call, call), output, failed, duration, tool=tool)
             yield from _side_answer(row, message.usage, time, chat, tool)
         case "user" if not message.runtime_context:
             yield Prompt(time, message.content)
@@ -461,5 +464,5 @@ SOURCE = source(
     session_of=lambda path: session_of(path)[0],
     subagent_of=_subagent_of,
     subagent_logs=_subagent_logs,
-    parser_version=4,
+    parser_version=5,
 )

@@ -53,7 +53,7 @@ class Record(Struct, omit_defaults=True, gc=False):  # the fold adds later rows 
             until there is a next one, so that a resumed scan gives the same records as a full one.
         granularity: `session` when the log holds only the session's totals.
         quality: `exact`, unless the counts are known to be `partial` or `estimated`.
-        priced: False for a session that has used nothing yet: its cost is neither known nor unknown.
+        priced: False for a session that has used nothing: its cost is neither known nor unknown.
         key: Identifies the response within its source, in all its copies; empty if it is never copied.
         family: A name shared with copies that have another key; empty if there are no such copies.
         copy_rank: Of copies with one key the one of higher copy_rank wins, then the greatest output, then the greatest
@@ -192,7 +192,7 @@ class ScannedSession(Struct, frozen=True, kw_only=True):
         metadata: Values to group and filter by.
         turns: How many prompts of the user's it holds, as of now; None when it has none. A sub-agent's does not.
         last_turn_ns: When the last of them came; None when that is not logged.
-        counted: Whether it counts in usage; a rejected pin or an empty start is only listed.
+        counted: Whether it counts in usage; one without a response is only listed.
         on_wire_of: It was recorded on the wire, between an agent and its providers: the source whose own log may hold
             the same requests, "" for any source. None for an agent's own log.
         records: Its records in file order; a tuple, or for many of them a sequence that decodes them on each access.

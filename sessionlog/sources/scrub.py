@@ -1,7 +1,14 @@
 """Scrub: find the secrets in logs of all agents, and write copies of the logs without them.
 
 Logs are searched as bytes, line by line, so that damaged and unknown rows are searched, too; databases value by value.
-Sidecars of logs are searched, too. The originals are only read.
+Sidecars of logs are searched, too, and both of a log and its packed twin. The originals are only read.
+
+A secret may lie anywhere in a line of any length, or in several lines. So the pieces of a long line overlap, and each
+cut lies in the middle of what two pieces have in common: a secret is whole in one of them.
+
+A copy gets its name when it is complete and clean. Until then a file of lines is a temporary one that only ever holds
+what has been searched, and a database, which SQLite copies whole before its values are replaced, is a file without a
+name: whatever stops this process, nothing is left of it.
 """
 
 from __future__ import annotations
@@ -11,16 +18,17 @@ import re
 import sqlite3
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
 from io import BufferedReader
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings, LogNotReadable, MissingExtra
-from sessionlog.events.redact import redact_line
+from sessionlog.events.redact import redact_line, replace_spans
 from sessionlog.events.secrets import find_spans
+from sessionlog.events.secrets.long_words import Span
 from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.reader.database import open_database
 from sessionlog.reader.unpack import open_unpacked
@@ -32,8 +40,13 @@ from sessionlog.sources.spread import Spread, in_shares, spread_files
 _MAX_KEPT = 1000
 _PIECE = 4 << 20
 _OVERLAP = 1 << 16
+"""Bytes that two pieces have in common; half of it is more than any secret and what it is recognised by."""
 _DATABASE = b"SQLite format 3\0"
 _PACKED = (".gz", ".zst")
+_NO_WAL = {18: b"\1\1", 24: b"\xff\xff\xff\xff"}
+"""In a database's header: its kind of log, and its count of changes, so that SQLite reads the header again."""
+_INDEX = re.compile(r"CREATE VIRTUAL TABLE\b.*?\bUSING\s+fts[345]\b", re.IGNORECASE | re.DOTALL)
+"""A search index, which holds the words of the texts."""
 _TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}", re.DOTALL)
 """The name that `files.write_temporary` gives to what becomes a file."""
 
@@ -96,22 +109,34 @@ def scrub_logs(
     found = list(_files_of(paths, env))
     if copies is not None:
         _make_empty(copies)
-    common = os.path.commonpath([os.path.dirname(files.absolute_path(path)) for path, _, _ in found]) if found else ""
-    scrub = partial(_scrub, copies=copies, common=common)
+    names = {} if copies is None else _copies_of([path for path, _, problem in found if not problem], copies)
     try:
-        yield from spread_files([(item, item[0]) for item in found], scrub, spread, progress)
+        yield from spread_files(
+            [((*item, names.get(item[0], "")), item[0]) for item in found], _scrub, spread, progress
+        )
     finally:
         if copies is not None:
-            _remove_temporary(copies, {_copy_of(path, copies, common) for path, _, problem in found if not problem})
+            _remove_temporary(copies, set(names.values()))
 
 
-def _copy_of(path: str, copies: str, common: str) -> str:
-    return os.path.join(copies, os.path.relpath(files.absolute_path(path), common))
+def _copies_of(paths: Sequence[str], folder: str) -> dict[str, str]:
+    """Return file → its copy: unpacked, unless another file has that name: `x.jsonl.gz` is `x.gz.jsonl` beside it."""
+    if not paths:
+        return {}
+    common = os.path.commonpath([os.path.dirname(files.absolute_path(path)) for path in paths])
+    copies = {path: os.path.join(folder, os.path.relpath(files.absolute_path(path), common)) for path in paths}
+    taken = set(copies.values())
+    for path, copy in copies.items():
+        plain = _unpacked(copy)
+        if plain != copy:
+            stem, suffix = os.path.splitext(plain)
+            copies[path] = plain if plain not in taken else f"{stem}{copy.removeprefix(plain)}{suffix}"
+            taken.add(copies[path])
+    return copies
 
 
-def _remove_temporary(folder: str, copies: set[str]) -> None:
+def _remove_temporary(folder: str, wanted: set[str]) -> None:
     """Remove what workers that were ended, by Ctrl-C or the system, have left of copies."""
-    wanted = copies | {_unpacked(copy) for copy in copies}
     for place, _, names in os.walk(folder):
         for name in names:
             found = _TEMPORARY.fullmatch(name)
@@ -126,16 +151,15 @@ def _unpacked(copy: str) -> str:
     return copy
 
 
-def _scrub(item: tuple[str, str, str], *, copies: str | None, common: str) -> FileScrub:
-    path, source, problem = item
+def _scrub(item: tuple[str, str, str, str]) -> FileScrub:
+    path, source, problem, copy = item
     if problem:
         return FileScrub(path=path, source=source, problem=problem)
-    copy = "" if copies is None else _copy_of(path, copies, common)
     return scrub_file(path, source=source, copy=copy)
 
 
 def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
-    """Search one file, and write `copy` without its secrets."""
+    """Search one file, and write `copy`, unpacked, without its secrets."""
     search = _Search()
     problem = ""
     try:
@@ -145,7 +169,6 @@ def scrub_file(path: str, *, source: str = "", copy: str = "") -> FileScrub:
                 files.make_directories(os.path.dirname(os.path.abspath(copy)))
             is_database = unpacked is None and cast("BufferedReader", file).peek().startswith(_DATABASE)
             if not is_database:
-                copy = _unpacked(copy)
                 _scrub_lines(file, search, copy)
                 problem = "" if unpacked is None else unpacked.failure or ""
         if is_database:
@@ -176,7 +199,8 @@ def _files_of(paths: Iterable[str] | None, env: Mapping[str, str]) -> Iterator[t
         if not isinstance(item, Log) and item.severity == "damage":
             yield item.path, "", item.detail
             continue
-        for path in given:
+        twins = (f"{_unpacked(item.path)}{suffix}" for suffix in ("", *_PACKED))
+        for path in (*given, *twins):
             for inside in _regular_files(path):
                 folder, name = os.path.split(inside)
                 real = files.real_path(inside) if os.path.islink(inside) else os.path.join(real_folder(folder), name)
@@ -214,21 +238,16 @@ class _Search:
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
 
-    def find(self, data: bytes, line: int, offset: int = 0, place: str = "") -> bool:
-        """Search some bytes; return whether they hold a secret."""
-        spans = find_spans(data)
-        for begin, _, rule in spans:
-            self.counts[rule] += 1
-            if len(self.findings) < _MAX_KEPT:
-                self.findings.append(Finding(rule=rule, line=line, offset=offset + begin, place=place))
-        return bool(spans)
+    def add(self, rule: str, line: int, offset: int, place: str = "") -> None:
+        """Count a secret, and keep its place."""
+        self.counts[rule] += 1
+        if len(self.findings) < _MAX_KEPT:
+            self.findings.append(Finding(rule=rule, line=line, offset=offset, place=place))
 
 
 def _scrub_lines(file: BinaryIO, search: _Search, copy: str) -> None:
     """Search a file of lines."""
-    pieces = (
-        redact_line(piece) if search.find(piece, line, offset) else piece for line, offset, piece in _pieces(file)
-    )
+    pieces = _clean_pieces(file, search)
     if copy:
         files.replace_file(copy, pieces)
     else:
@@ -236,76 +255,147 @@ def _scrub_lines(file: BinaryIO, search: _Search, copy: str) -> None:
             pass
 
 
-def _pieces(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (line, offset in it, bytes); long lines are split at quotes, which no secret contains."""
-    line, offset, rest = 1, 0, b""
-    while piece := file.readline(_PIECE):
-        piece = rest + piece
-        rest = b""
-        if piece.endswith(b"\n"):
-            yield line, offset, piece
-            line, offset = line + 1, 0
-            continue
-        if len(piece) >= _PIECE:
-            cut = max(piece.rfind(b'"', -_OVERLAP), piece.rfind(b" ", -_OVERLAP)) + 1
-            piece, rest = (piece[:cut], piece[cut:]) if cut else (piece, b"")
-        yield line, offset, piece
-        offset += len(piece)
-    if rest:
-        yield line, offset, rest
+def _clean_pieces(file: BinaryIO, search: _Search) -> Iterator[bytes]:
+    """Yield the file's bytes without the secrets, and add these to `search`."""
+    line, offset = 1, 0  # where a piece begins
+    for piece, spans in _pieces(file):
+        for begin, _, rule in spans:
+            lines = piece.count(b"\n", 0, begin)
+            before = begin - piece.rfind(b"\n", 0, begin) - 1 if lines else offset + begin
+            search.add(rule, line + lines, before)
+        yield replace_spans(piece, spans)
+        lines = piece.count(b"\n")
+        line += lines
+        offset = len(piece) - piece.rfind(b"\n") - 1 if lines else offset + len(piece)
+
+
+def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, list[Span]]]:
+    """Yield (bytes, the secrets in them): a line; a piece of a long one; or some lines through which a secret goes."""
+    text, done, wanted = b"", 0, 0  # `done` bytes were yielded already; what follows is recognised by them, too
+    while more := file.read(wanted) + file.readline(_PIECE):
+        text += more
+        spans = [(max(begin, done), end, rule) for begin, end, rule in find_spans(text) if end > done]
+        is_whole = text.endswith(b"\n")
+        cut = len(text) if is_whole else max(done, len(text) - _OVERLAP // 2)
+        last = len(text) - 1 if is_whole else cut
+        cut = next((min(begin, cut) for begin, end, _ in spans if end > last), cut)  # it may go on behind the cut
+        if len(text) - cut > _PIECE:  # no secret is that long
+            cut = len(text) - _OVERLAP // 2
+        if cut > done:
+            inside = [(begin - done, min(end, cut) - done, rule) for begin, end, rule in spans if begin < cut]
+            yield text[done:cut], inside
+        wanted = len(text) - cut if is_whole else 0
+        start = len(text) if cut == len(text) else max(0, cut - _OVERLAP // 2)
+        text, done = text[start:], cut - start
+    if done < len(text):
+        spans = [(max(begin, done) - done, end - done, rule) for begin, end, rule in find_spans(text) if end > done]
+        yield text[done:], spans
 
 
 def _scrub_database(path: str, search: _Search, copy: str) -> None:
-    """Search the texts of all tables, and change them in a copy."""
-    changes: list[tuple[str, str, Any, Any]] = []
+    """Search the texts of all tables, and replace them in a copy."""
     with closing(open_database(path)) as connection:
-        tables = [
-            str(name)
-            for (name, sql) in connection.execute(
-                "SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name"
-            )
-            if not str(sql).upper().startswith("CREATE VIRTUAL")
-        ]
-        for table in tables:
-            cursor = connection.execute(f"SELECT * FROM {_quoted(table)}")  # noqa: S608 - quoted
-            columns = [str(column[0]) for column in cursor.description]
-            for number, row in enumerate(cursor, 1):
-                for column, value in zip(columns, row, strict=True):
-                    data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-                    if isinstance(data, bytes) and search.find(data, 0, 0, f"{table}.{column}, row {number}") and copy:
-                        clean = redact_line(data)
-                        changes.append(
-                            (
-                                table,
-                                column,
-                                value,
-                                clean.decode("utf-8", "replace") if isinstance(value, str) else clean,
-                            )
-                        )
+        found = _search_tables(connection, search)
         if copy:
-            _write_database(connection, copy, changes)
+            _write_database(connection, copy, found)
 
 
-def _write_database(connection: sqlite3.Connection, copy: str, changes: Iterable[tuple[str, str, Any, Any]]) -> None:
-    """Copy a database with changed values; rebuild its search indexes and drop free pages, which hold old values."""
-    files.replace_file(copy, ())  # private before it holds anything
-    with closing(sqlite3.connect(copy)) as written:
-        connection.backup(written)
-        written.execute("PRAGMA journal_mode = DELETE")
-        triggers = written.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in triggers:
-            written.execute(f"DROP TRIGGER {_quoted(name)}")
-        for table, column, old, new in changes:
-            change = f"UPDATE {_quoted(table)} SET {_quoted(column)} = ? WHERE {_quoted(column)} = ?"  # noqa: S608 - quoted
-            written.execute(change, (new, old))
-        for (name,) in written.execute(
-            "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts%'"
-        ).fetchall():
+def _search_tables(connection: sqlite3.Connection, search: _Search) -> list[tuple[str, str]]:
+    """Return the (table, column)s that hold secrets; the schema's own table is searched, too."""
+    found: dict[tuple[str, str], None] = {}
+    tables = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    for table in ("sqlite_master", *(str(name) for name, sql in tables if not _is_virtual(sql))):
+        cursor = connection.execute(f"SELECT * FROM {_quoted(table)}")  # noqa: S608 - quoted
+        columns = [str(column[0]) for column in cursor.description]
+        for number, row in enumerate(cursor, 1):
+            for column, value in zip(columns, row, strict=True):
+                data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+                for begin, _, rule in find_spans(data) if isinstance(data, bytes) else ():
+                    search.add(rule, 0, begin, f"{table}.{column}, row {number}")
+                    found[table, column] = None
+    return list(found)
+
+
+def _is_virtual(sql: object) -> bool:
+    return str(sql).upper().startswith("CREATE VIRTUAL")
+
+
+def _write_database(connection: sqlite3.Connection, copy: str, found: Iterable[tuple[str, str]]) -> None:
+    """Copy a database without the secrets in these columns: whole and clean, or not at all.
+
+    Raises:
+        LogNotReadable: A secret cannot be replaced, such as one of two in a column of unique values.
+    """
+    file, path = files.open_temporary(os.path.dirname(os.path.abspath(copy)))
+    try:
+        with file, closing(sqlite3.connect(path)) as written:
+            written.execute("PRAGMA journal_mode = OFF")  # what fails is thrown away; a journal would hold the secrets
+            files.remove_file(path)  # before it holds anything
+            connection.backup(written)
+            _without_wal(file)
+            _replace_values(written, found)
+            written.text_factory = connection.text_factory
+            left = _Search()
+            _search_tables(written, left)
+            if left.counts:
+                place = left.findings[0].place
+                raise LogNotReadable(f"not copied: the secret in {place} is not a value that can be replaced")
+            file.seek(0)
+            files.replace_file(copy, iter(partial(file.read, _PIECE), b""))
+    except sqlite3.Error as error:
+        detail = f"a secret in it cannot be replaced ({error}); change it in the program that wrote it"
+        raise LogNotReadable(f"not copied: {detail}") from error
+    finally:
+        files.remove_file(path)
+
+
+def _without_wal(file: BinaryIO) -> None:
+    """Let a database have no write-ahead log: SQLite cannot make the log of a file without a name."""
+    for at, value in _NO_WAL.items():
+        file.seek(at)
+        file.write(value)
+    file.flush()
+
+
+def _replace_values(written: sqlite3.Connection, found: Iterable[tuple[str, str]]) -> None:
+    """Replace the secrets in some columns; make search indexes anew and drop free pages, which hold old values."""
+    written.execute("PRAGMA ignore_check_constraints = ON")
+    written.create_function("redacted", 2, _redacted)
+    is_utf8 = written.execute("PRAGMA encoding").fetchone()[0] == "UTF-8"
+    triggers = written.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        written.execute(f"DROP TRIGGER {_quoted(name)}")
+    for table, column in found:
+        if column not in _own_columns(written, table):
+            continue  # computed from others
+        name = _quoted(column)
+        value = f"CAST({name} AS BLOB)" if is_utf8 else name  # invalid UTF-8 comes as it is
+        clean = f"COALESCE(redacted({value}, typeof({name})), {name})"
+        written.execute(f"UPDATE {_quoted(table)} SET {name} = {clean}")  # noqa: S608 - quoted
+    for name, sql in written.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+        if _INDEX.match(str(sql)) is not None:
             written.execute(f"INSERT INTO {_quoted(name)}({_quoted(name)}) VALUES ('rebuild')")  # noqa: S608 - quoted
-        for _, sql in triggers:
-            written.execute(sql)
-        written.commit()
-        written.execute("VACUUM")
+    for _, sql in triggers:
+        written.execute(sql)
+    written.commit()
+    written.execute("VACUUM")
+
+
+def _redacted(value: str | bytes, kind: str) -> str | bytes | None:
+    """Return a text or a blob of a database without its secrets; None for other values, and where there are none."""
+    if kind not in ("text", "blob"):
+        return None
+    data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+    clean = redact_line(data)
+    if clean is data:
+        return None
+    return clean.decode("utf-8", "replace") if kind == "text" else clean
+
+
+def _own_columns(written: sqlite3.Connection, table: str) -> set[str]:
+    """Return the columns of a table that are not generated."""
+    rows = written.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+    return {str(name) for _, name, _, _, _, _, hidden in rows if hidden == 0}
 
 
 def _quoted(name: str) -> str:

@@ -283,15 +283,15 @@ class ToolResult(Struct, gc=False):
 class Totals(Struct, kw_only=True):
     """The session's total usage up to now, as the agent itself logs it.
 
-    The part of it beyond the responses of the thread so far, per token class, becomes its own record: of granularity
-    `session` if the thread has no responses.
+    The part of it beyond the responses and sums of the thread so far (tokens by class, requests, cost) becomes its own
+    record: of granularity `session` if the thread has no responses.
 
     Attributes:
         time: When it was summed up.
         tokens: The sum; None for none.
         provider: Who served it; "" = the session's.
         model: Which model the sum is of; "" = the session's.
-        cost_nano: The recorded cost of all of it, which covers the responses without one.
+        cost_nano: The recorded cost of all of it, which covers the responses without one; None for unknown.
         requests: How many requests it sums up, where the log has no responses.
         failed_requests: How many more failed.
         scope: A name of the part of the session that the sum covers (a model, a task); "" for all of it.

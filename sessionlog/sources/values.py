@@ -39,6 +39,15 @@ def read_duration(value: Any) -> float | None:
     return float(value) if type(value) in (int, float) and 0 <= value < 1e12 else None
 
 
+def is_failure(value: Any, *fields: str) -> bool:
+    """Return whether an exit code, or the one inside an object under these fields, is that of a failed command.
+
+    Some agents log a command that ran as completed, whatever it ended with.
+    """
+    code = _inside(value, fields)
+    return type(code) is int and code != 0
+
+
 def _inside(value: Any, fields: Iterable[str]) -> Any:
     """Return the value at a path of fields in nested objects; None if a field is missing."""
     for field in fields:

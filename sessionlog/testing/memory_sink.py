@@ -66,10 +66,17 @@ class MemorySink(SessionLogger):
         options.setdefault("notify", self.notices.append)
         super().__init__(_NOWHERE, session_id, clock=clock or FixedClock(), **options)
         self._file = self._memory = _MemoryFile(_NOWHERE, f"{self.session_id}.jsonl", "os")
+        self._siblings = 0
 
     def sibling(self, session_id: str | None = None) -> MemorySink:
-        """Make another sink with the same options."""
-        return MemorySink(session_id or f"{self.session_id}-sibling", **self._options)
+        """Make another sink with the same options and its own notices; its default ids are numbered."""
+        options = dict(self._options)
+        if options["notify"] == self.notices.append:
+            del options["notify"]
+        if session_id is None:
+            self._siblings += 1
+            session_id = f"{self.session_id}-sibling" + (f"-{self._siblings}" if self._siblings > 1 else "")
+        return MemorySink(session_id, **options)
 
     @property
     def failure(self) -> OSError | None:

@@ -467,14 +467,14 @@ class UsageView(AppView):
     action_load = load
 
     def _show(self, report: UsageReport) -> None:
-        self._report, self.cursor = report, 0
+        self._report, self.cursor = report.limited_to_newest(_ROWS), 0
         self.lay_out()
 
     def lay_out(self) -> None:
         """Show the report."""
         if self._report is None:
             return
-        report, view = self._report.limited(_ROWS), self.table_view()
+        report, view = self._report, self.table_view()
         lines = list(render_table(report, view))
         head = lines[: FIRST_ROW + len(report.rows)] if report.rows else []
         rest = wrap_lines(lines[len(head) :], view.width)

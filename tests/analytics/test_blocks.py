@@ -191,7 +191,7 @@ def test_what_is_later_than_the_present_has_not_happened():
     limits = [("codex", Limit(time_ns=NOON + at * HOUR, name=f"at {at}", used_percent=1)) for at in (1, 2)]
     then, known = fold_hours(early, late, limits=limits, now_ns=NOON + HOUR), fold_hours(early, now_ns=NOON + HOUR)
     assert (then.rows, then.active, then.sources) == (known.rows, known.active, ("codex",))
-    assert [one.limit.name for one in then.limits] == ["at 1"]
+    assert [one.name for one in then.limits] == ["at 1"]
     assert fold_hours(late, now_ns=NOON).sources == ()
 
 

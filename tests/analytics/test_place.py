@@ -325,7 +325,7 @@ def test_a_session_whose_own_row_is_lost_still_counts(machine):
 
 
 def test_manifests_that_cannot_be_used_are_problems(machine):
-    """Half a manifest, one of a newer version, and one that names files outside the place."""
+    """Half a manifest, one of a newer version, and one that names files outside the place, or another machine's."""
     path, document = manifest_of(machine)
     newest = path.with_name("00000009-2026-11-20T10-00-00Z-0.json")
     newest.write_text(path.read_text()[:99])
@@ -337,10 +337,12 @@ def test_manifests_that_cannot_be_used_are_problems(machine):
     shutil.rmtree(folder.parent)
     newest.write_text(json.dumps(document | {"schema": "sessionlog.export.manifest/2"}))
     assert problems_of(machine)[0] == [("unknown_version", "it is of a newer sessionlog: update this one to read it")]
-    for name in ("../../secret.parquet", "/etc/passwd", "usage/v=1/../x.parquet", "usage/v=1/*.parquet", 7):
+    other = document["files"][0]["path"].replace(document["machine_id"], "another")
+    for name in ("../../secret.parquet", "/etc/passwd", "usage/v=1/../x.parquet", "usage/v=1/*.parquet", other, 7):
         newest.write_text(json.dumps(document | {"files": [{**document["files"][0], "path": name}]}))
         [(kind, detail)], requests = problems_of(machine)
-        assert (kind, "no file of a place" in detail, requests) == ("unreadable", True, 0)
+        words = "the manifest is damaged" if name == 7 else "no file of a place by its machine"
+        assert (kind, words in detail, requests) == ("unreadable", True, 1)
 
 
 def test_two_machines_with_one_id_are_noted(machine, tmp_path):

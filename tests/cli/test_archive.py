@@ -111,7 +111,7 @@ def test_logs_in_use_are_left_for_later(cli, ours, age, kept):
     assert (f"3 logs written to within {age}: left for later (--older-than)" in ran.out) == (not kept)
 
 
-@pytest.mark.parametrize("age", ["", "20", "d", "-1d", "1y", "1.5d", "999999999d"])
+@pytest.mark.parametrize("age", ["20", "d", "-1d", "1y", "1.5d", "999999999d"])
 def test_an_age_that_is_none_is_wrong_usage(cli, ours, age):
     """With the forms that there are."""
     ran = cli("archive", "--older-than", age)

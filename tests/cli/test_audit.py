@@ -207,3 +207,22 @@ def exported(second, tokens, output, cached, model=SONNET):
     log = {"timeUnixNano": nanoseconds, "body": {"stringValue": "claude_code.api_request"}, "attributes": attributes}
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "claude-code"}}]}
     return {"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [log]}]}]}
+
+
+def test_a_log_that_exists_is_not_denied(cli, record, tmp_path):
+    """A link to it names its session; elsewhere, or without a session, the message says what to do."""
+    log, wire = record(passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50))
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(log)
+    assert cli("audit", link, "--json").json["session"] == AGENTS
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(wire.read_bytes())
+    ran = cli("audit", copy)
+    assert (ran.code, "no such file" in ran.err) == (3, False)
+    assert f"{copy}: this log is in no folder where agents write (`sessionlog sources`)" in ran.err
+    empty = wire.with_name("empty.jsonl")
+    empty.write_text("")
+    ran = cli("audit", empty)
+    assert (ran.code, "no such file" in ran.err) == (3, False)
+    assert f"{log.parent}: this is a folder; name a log in it" in cli("audit", log.parent).err
+    assert "no such file, and no session has this id" in cli("audit", tmp_path / "none.jsonl").err

@@ -365,11 +365,75 @@ def test_other_events_are_allowed_silently(home, ask):
     assert ask("claude-code", ClaudeCode(home).hook("Stop")) == ALLOWED
 
 
-def test_an_unknown_agent_is_wrong_usage(home, ask):
-    """With those that are known."""
-    ran = ask("crush", {})
-    assert ran.code == 2
-    assert "there are hooks for claude-code, codex, gemini" in ran.err
+MISTAKES = [
+    (["crush"], "there is no hook for the agent 'crush'; there are hooks for claude-code, codex, gemini"),
+    ([], "there is no hook for the agent ''"), (["--later", "5", "codex"], "this version does not know 'guard --later 5 codex"),
+    (["codex", "--later"], "update sessionlog, or write the hook again with `sessionlog guard --install codex --write`"),
+    (["codex", "--later=5"], "does not know"), (["codex", "gemini"], "does not know"), (["codex", "--ledger"], "does not know"),
+    (["codex", "--strict=later"], "does not know"), (["--later"], "there is no hook for the agent ''"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_a_command_line_that_is_not_known_never_blocks(words, message, home, ask):
+    """Exit code 2 would, and a later version may have installed the hook; with `--strict` it is denied in JSON."""
+    hook, strict = Codex(home).call_hook(), any(word.startswith("--strict") for word in words)
+    if not strict:
+        ran = ask(*words[:1], hook, *words[1:]) if words else ask("--ledger=x", hook)
+        assert (ran.code, ran.out) == (0, "")
+        assert ran.err.startswith("sessionlog guard: ")
+        assert (message in ran.err, ran.err.count("\n")) == (True, 1)
+        assert ran.err.endswith(" (allowed)\n")
+    denied = ask(*(words or ["--ledger=x"])[:1], hook, *words[1:], *([] if strict else ["--strict"]))
+    assert message in reason(denied)
+    assert reason(denied).endswith(" (denied, as --strict asks)")
+    assert ("hookSpecificOutput" in denied.json) is ("codex" in words)
+
+
+def test_an_event_that_is_not_guarded_is_allowed_even_so(home, ask):
+    """Denied, a `Stop` would make the agent go on."""
+    assert ask("claude-code", ClaudeCode(home).hook("Stop"), "--later", "--strict") == ALLOWED
+
+
+CLOSED = [
+    ("<&-", "stdin is closed: agents write the hook's JSON to it"), ("</dev/null", "not the JSON of a hook"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("redirection", "message"), CLOSED)
+def test_a_hook_without_input_never_blocks(redirection, message, home):
+    """Whatever its stdin is instead."""
+    for words, out in (("", ""), ("--strict", '"decision": "block"')):
+        command = f"{shlex.quote(sys.executable)} -m sessionlog guard claude-code {words} {redirection}"
+        ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+        assert ran.returncode == 0
+        assert message in (ran.stdout if words else ran.stderr)
+        assert (out in ran.stdout, bool(ran.stdout)) == (True, bool(words))
+        assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("redirection", [">/dev/full", "2>/dev/full", ">&-", "2>&-", ">/dev/full 2>&1"])
+def test_a_hook_whose_output_goes_nowhere_never_blocks(redirection, home):
+    """Its answer is lost; its exit code is not 2, nor any other that agents report."""
+    command = f"echo '{{}}' | {shlex.quote(sys.executable)} -m sessionlog guard claude-code --strict {redirection}"
+    for line in (command, command.replace(" --strict", "")):
+        assert subprocess.run(["sh", "-c", line], capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("x"), RuntimeError("can't start new thread")])
+@pytest.mark.parametrize("name", ["_Answer._decide", "_Answer._failed", "start_new_thread"])
+def test_no_error_of_its_own_is_more_than_a_line(name, error, home, ask, monkeypatch):
+    """Not even one that comes while another is reported."""
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(f"sessionlog.cli.guard.{name}", fail)
+    ran = ask("claude-code", b"not json")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (0, "", 1)
+    assert ran.err.startswith("sessionlog guard: ")
+    assert ask("claude-code", b"not json", "--strict").json["decision"] == "block"
 
 
 def test_a_broken_ledger_allows(home, config, ask):
@@ -493,15 +557,32 @@ def test_a_folder_that_cannot_be_written_to_is_named(home, cli):
     assert "~/.claude/settings.json: not a directory" in ran.err.lower()
 
 
-WRONG = [
-    [], ["claude-code", "--install", "codex"], ["--install", "codex", "--uninstall", "codex"], ["codex", "--write"],
-    ["--uninstall", "codex", "--write"], ["--install", "crush"],
+WRONG_ANYWHERE = [
+    ["claude-code", "--install", "codex"], ["--install", "codex", "--uninstall", "codex"], ["codex", "--write"],
+    ["--uninstall", "codex", "--write"], ["--install", "crush"], ["--uninstall=crush"], ["--install"],
 ]  # fmt: skip
+WRONG = [[], ["codex"], ["crush"], ["codex", "--later"], ["codex", "gemini"], *WRONG_ANYWHERE]
 
 
 @pytest.mark.parametrize("words", WRONG, ids=" ".join)
-def test_wrong_usage(words, home, cli):
-    """One agent, and `--write` only to install."""
+def test_wrong_usage(words, home, cli, monkeypatch):
+    """Typed on a terminal, where no agent waits for it: one agent, and `--write` only to install."""
+    stdin = io.StringIO()
+    stdin.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdin", stdin)
     ran = cli("guard", *words)
     assert ran.code == 2
-    assert "agent" in ran.err
+    assert ran.err.startswith("sessionlog: ")
+
+
+@pytest.mark.parametrize("words", WRONG_ANYWHERE, ids=" ".join)
+def test_wrong_usage_of_what_only_people_call(words, home, cli):
+    """Also in a script."""
+    assert cli("guard", *words).code == 2
+
+
+def test_help_is_for_people(home, cli):
+    """Wherever it is called."""
+    ran = cli("guard", "--help")
+    assert ran.code == 0
+    assert "--install" in ran.out

@@ -145,7 +145,7 @@ def test_python_dash_m_is_the_same_command(process):
         (["daily"], ["usage", "--by", "day"]),
         (["weekly", "--json"], ["usage", "--by", "week", "--json"]),
         (["monthly", "-n", "3"], ["usage", "--by", "month", "-n", "3"]),
-        (["daily", "-b", "model", "-j"], ["usage", "--by", "day,model", "-j"]),
+        (["daily", "-b", "model", "-j"], ["usage", "--by", "day", "-b", "model", "-j"]),
     ],
     ids=" ".join,
 )

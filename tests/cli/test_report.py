@@ -35,6 +35,15 @@ def test_what_is_not_ours_stays(cli, tmp_path):
     assert cli("report", str(DATA / "week"), "--html", str(tmp_path), *NOW).code == 2
 
 
+def test_a_link_to_nothing_stays(cli, tmp_path):
+    """It is the user's own, as a file is: what it names may be on a disk that is away."""
+    path = tmp_path / "link.html"
+    path.symlink_to(tmp_path / "away" / "page.html")
+    done = cli("report", str(DATA / "week"), "--html", str(path), *NOW)
+    assert (done.code, path.is_symlink()) == (2, True)
+    assert "is not a page of sessionlog" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -119,3 +128,18 @@ def test_sessions_of_several_agents_with_one_id_have_a_page_each(cli, tmp_path):
         {"", "claude-code-"},
     )
     assert len({path.read_text("utf-8") for path in links_of(report)}) == 2
+
+
+def test_sessions_whose_ids_are_alike_have_a_page_each(cli, tmp_path):
+    """Ids that differ only in what a file's name cannot have, or in case, which many disks do not keep apart."""
+    report, logs, folder = tmp_path / "usage.html", tmp_path / "logs", tmp_path / "pages"
+    logs.mkdir()
+    ids = ["a-b", "a:b", "a?b", "a*b", 'a"b', "a b", "A-B", "a-B", "2-native-a-b", "a" * 101, "a" * 102]
+    for one in ids:
+        shutil.copy(DATA / "week" / "killed.jsonl", logs / f"{one}.jsonl")
+    for _ in range(2):
+        done = cli("report", str(logs), "--html", str(report), "--pages", str(folder), "--since", "2020-01-01..", *NOW)
+        assert f"wrote {len(ids)} of {len(ids)} sessions' pages" in done.err
+        assert len({path.name.casefold() for path in folder.iterdir()}) == len(ids)
+        assert sorted(links_of(report)) == sorted(folder.iterdir())
+    assert len({path.read_text("utf-8") for path in folder.iterdir()}) == len(ids)

@@ -16,7 +16,7 @@ LONG = "2026-11-20T09:00:00Z"
 ALLOWED = {
     "sessionlog.render.currency", "contextvars", "_contextvars",
     "sessionlog", "sessionlog._version", "sessionlog.lazy_imports",
-    "sessionlog.analytics", "sessionlog.analytics.conditions",
+    "sessionlog.analytics", "sessionlog.analytics.conditions", "sessionlog.analytics.limits",
     "sessionlog.analytics.status", "sessionlog.analytics.status.statusline_input", "sessionlog.json_reader",
     "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",
     "sessionlog.analytics.status.document", "sessionlog.analytics.status.sums", "sessionlog.analytics.status.typical",
@@ -302,7 +302,8 @@ ANSWERED = [
 @pytest.mark.parametrize("words", ANSWERED, ids=" ".join)
 def test_the_answer_is_that_of_the_full_path(warmed, cli, monkeypatch, taken, config, words, budgets):
     """Stdout, stderr and exit code; with budgets of one's own, too."""
-    monkeypatch.setattr("sessionlog.analytics.status.budgets.stamp", lambda time_ns: time_ns and "then")
+    for module in ("budgets", "document"):
+        monkeypatch.setattr(f"sessionlog.analytics.status.{module}.stamp", lambda time_ns: time_ns and "then")
     monkeypatch.setattr("sessionlog.analytics.budgets.states._stamp", lambda time_ns: time_ns and "then")
     if budgets:
         config(budgets)

@@ -168,3 +168,96 @@ def test_a_calendar_is_of_all_days(cli, logs, words):
     assert (ran.code, ran.out) == (2, "")
     assert words[0] in ran.err
     assert cli("usage", logs, "--heatmap", "--by", "days").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("usage", "--by", "model", "--by", "day"), ["model", "day"]),
+        (("usage", "-b", "model,day", "--by", "provider"), ["model", "day", "provider"]),
+        (("daily", "--by", "model"), ["day", "model"]),
+        (("daily", "--by=model"), ["day", "model"]),
+        (("daily", "-bmodel"), ["day", "model"]),
+        (("weekly", "-b", "model", "--by=provider"), ["week", "model", "provider"]),
+        (("usage",), ["provider", "model"]),
+        (("usage", "--by", ""), []),
+        (("tools", "--by", "tool", "--by", "day"), ["tool", "day"]),
+        (("yield", "--by", "source", "-b", "session"), ["source", "session"]),
+    ],
+)
+def test_keys_may_be_given_one_by_one(cli, logs, words, keys):
+    """None is dropped, however an option is spelt."""
+    assert cli(*words, logs, "--json", "--tz", "UTC").json["group_by"] == keys
+
+
+def test_a_limit_of_periods_keeps_the_newest(cli, logs):
+    """In their order, the oldest first; sorted by a column or a key, the first ones are kept."""
+    ask = ("--json", "--tz", "UTC", "--limit")
+    assert [row["day"] for row in cli("daily", logs, *ask, 2).json["rows"]] == ["2026-11-20", "2026-11-21"]
+    assert [row["day"] for row in cli("daily", logs, *ask, 1, "--sort", "day").json["rows"]] == ["2026-11-19"]
+    assert [row["day"] for row in cli("daily", logs, *ask, 1, "--sort", "-day").json["rows"]] == ["2026-11-21"]
+    assert [
+        row["provider"] for row in cli("daily", "--sort", "cost", logs, "-b", "provider", *ask, 1).json["rows"]
+    ] == ["openai"]
+    ran = cli("daily", logs, *ask, 2)
+    assert (ran.json["hidden_rows"], ran.json["totals"]["sessions"], ran.err) == (1, 3, "1 more row (--limit)\n")
+    lines = cli("daily", logs, "--tz", "UTC", "--now", "2026-11-21T12:00:00Z", "-n", "1").out
+    assert "21 Nov" in lines
+    assert "19 Nov" not in lines
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--sort", "cost"), "--heatmap shows the days in their order: leave out --sort, or take --by day instead"),
+        (("--wide",), "--heatmap has no columns: leave out --wide, or take --by day instead"),
+        (("--by", "model"), "--heatmap shows days: leave out --by, or --heatmap"),
+        (("--by", "day", "--by", "model"), "--heatmap shows days: leave out --by, or --heatmap"),
+    ],
+)
+def test_a_calendar_refuses_what_it_cannot_follow(cli, logs, words, message):
+    """Nothing is ignored without a word; as data, its days may be sorted."""
+    ran = cli("usage", logs, "--heatmap", *words)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"sessionlog: {message}\n")
+    assert cli("usage", logs, "--heatmap", "--sort", "cost", "--json", "--since", "2026-11").json["rows"]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(("usage", option) for option in ("--since", "--until", "--tz", "--sort", "--source", "--model", "--ledger")),
+        ("daily", "-s"), ("sessions", "--since"), ("tools", "--tool"), ("blocks", "--since"), ("find", "--project"),
+        ("status", "--tz"), ("replay", "--only"), ("export", "--signals"), ("sql", "--source"), ("budget", "--ledger"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_value_is_none(cli, logs, command, option, text):
+    """A variable that is not set must not stand for all time, for all agents, or for any other default."""
+    ran = cli(command, option, text)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Invalid value for '" in ran.err
+    assert "it is empty: give it a value, or leave the option out" in ran.err
+
+
+def test_notes_name_prices_of_ones_own(cli, config, logs):
+    """An estimate may come from them, so that the list alone is the wrong source."""
+    note = "~ estimated from own prices, else genai-prices"
+    assert "~ estimated from genai-prices" in cli("usage", logs).out
+    config('[prices."anthropic/claude-opus-4-5"]\ninput = 1\noutput = 2\n')
+    for words in (("usage",), ("sessions",), ("models",), ("blocks", "--source", "*"), ("daily",)):
+        assert note in " ".join(cli(*words, logs).out.split()), words
+    assert "own prices, else genai-prices" in cli("pricing", "--list", "opus").out
+    config("")
+    (logs.parent / "prices.toml").write_text('["anthropic/claude-opus-4-5"]\ninput = 1\noutput = 2\n')
+    assert note in " ".join(cli("usage", logs, "--prices", logs.parent / "prices.toml").out.split())
+
+
+@pytest.mark.parametrize("command", ["usage", "models", "sessions", "daily", "blocks"])
+def test_a_limit_of_0_hides_rows_and_does_not_deny_them(cli, logs, command):
+    """What is there is counted in the title, and the note names what is hidden."""
+    ran = cli(command, logs, "-n", "0", *(("--source", "*") if command == "blocks" else ()))
+    title, *rest = ran.out.splitlines()
+    assert ran.code == 0
+    assert "No " not in title
+    assert " 0 " not in title
+    assert any(line.endswith("(--limit)") for line in rest)

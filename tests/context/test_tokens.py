@@ -332,3 +332,14 @@ def test_json_of_a_model_is_counted_with_its_tokenizer():
     """As a text is."""
     pytest.importorskip("splintr")
     assert count_tokens_json({"a": 1}, "gpt-4o").exact
+
+
+@pytest.mark.parametrize("text", ["some words " * 300_000, "x" * (3 << 20)])
+def test_a_long_text_is_given_to_the_tokenizer_in_slices(monkeypatch, text):
+    """Its tokens would take many times its memory; a slice ends before a space, if it has one."""
+    slices = []
+    monkeypatch.setattr(tokens, "find_tokenizer", lambda _: lambda one: slices.append(one) or one.count("o"))
+    assert count_tokens(text, "a-model") == text.count("o")
+    assert "".join(slices) == text
+    assert max(map(len, slices)) <= 1 << 20
+    assert all(one[0] in " sx" for one in slices)

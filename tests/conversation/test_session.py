@@ -1,5 +1,8 @@
 """A session holds a conversation with an agent."""
 
+import threading
+from contextlib import suppress
+
 import pytest
 
 from sessionlog.conversation.agent import Agent
@@ -8,7 +11,7 @@ from sessionlog.conversation.session import Session
 from sessionlog.errors import AgentError, InvalidHistory, MissingField
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import ContentPart, Message
-from tests.conversation.scripted import Scripted, calls, reply, said
+from tests.conversation.scripted import Scripted, calls, events, log_in, reply, said
 
 
 def test_an_agent_hears_all_that_was_said():
@@ -345,6 +348,53 @@ def test_cutting_can_be_left_to_the_caller():
     settings = ConversationSettings(max_conversation_tokens=50, truncation_keep_recent=0, auto_truncate=False)
     session = Session(Scripted(*["word " * 40] * 3), settings=settings)
     assert [session.run("word " * 40).truncation for _ in range(3)] == [None] * 3
+
+
+class _AskingLock:
+    """A turn lock that begins a turn in the moment in which it is released first."""
+
+    def __init__(self, session):
+        self.lock, self.session, self.refused = threading.Lock(), session, []
+
+    def acquire(self, blocking=True):
+        return self.lock.acquire(blocking)
+
+    def release(self):
+        self.lock.release()
+        session, self.session = self.session, None
+        if session is not None:
+            try:
+                session.run("late")
+            except RuntimeError as error:
+                self.refused.append(str(error))
+
+
+def test_no_turn_begins_while_a_session_is_being_closed(tmp_path):
+    """Its lock is kept until session.end is written and the log is closed."""
+    agent = Scripted("1", "2")
+    session = Session(agent, logger=log_in(tmp_path))
+    session.run("a")
+    session._busy = lock = _AskingLock(session)
+    session.close()
+    assert len(agent.asked) == 1
+    assert ["is closed" in refused for refused in lock.refused] == [True]
+    assert events(tmp_path)[-1][0] == "session.end"
+
+
+def test_no_turn_begins_between_a_cancelled_turn_and_the_end_of_its_session(tmp_path):
+    """A block that is left during a turn closes the session with that turn."""
+
+    def agent(messages):
+        yield "1"
+        with suppress(ValueError), session:
+            raise ValueError
+        yield "2"
+
+    session = Session(agent, logger=log_in(tmp_path))
+    session._busy = lock = _AskingLock(session)
+    assert session.run("a").status == "cancelled"
+    assert ["is closed" in refused for refused in lock.refused] == [True]
+    assert events(tmp_path)[-1][0] == "session.end"
 
 
 def test_a_closed_session_asks_nobody():

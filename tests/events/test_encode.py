@@ -1,6 +1,8 @@
 """Event → one line: exact for what we wrote, and never an exception whatever a payload is."""
 
-from dataclasses import replace
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, replace
 
 import orjson
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from sessionlog.events.decode import decode_line
 from sessionlog.events.encode import encode_object, shorten
+from sessionlog.messages.json_value import json_value
 from sessionlog.testing import event_strategy
 from tests.profiles import examples
 
@@ -44,6 +47,20 @@ class HostileMapping(dict):
 
     def items(self):
         raise KeyError("no")
+
+
+@dataclass
+class Point:
+    """A value of the caller's making."""
+
+    x: float
+    y: float | None
+
+
+class Ratio(float):
+    """A float of another make."""
+
+    __slots__ = ()
 
 
 LEAVES = (
@@ -151,8 +168,12 @@ def test_p01_encoding_never_raises(data):
         (b"caf\xc3\xa9 \xff", "café �"),
         (bytearray(b"ab"), "ab"),
         (memoryview(b"ab"), "ab"),
-        (float("nan"), None),
-        (float("inf"), None),
+        (float("nan"), "NaN"),
+        (float("inf"), "Infinity"),
+        ({"v": [None, (-float("inf"), {"w": 0.5})]}, {"v": [None, ["-Infinity", {"w": 0.5}]]}),
+        ({"v": float("nan"), "s": {1}}, {"v": "NaN", "s": [1]}),
+        (Point(float("nan"), None), {"x": "NaN", "y": None}),
+        (OrderedDict(v=Ratio("inf")), {"v": "Infinity"}),
         (2**64 - 1, 2**64 - 1),
         (2**64, str(2**64)),
         (-(2**63) - 1, str(-(2**63) - 1)),
@@ -165,6 +186,23 @@ def test_p01_encoding_never_raises(data):
 def test_what_json_cannot_hold_is_spelled(data, found):
     """Sets, bytes, big integers, surrogates and odd keys arrive as the nearest JSON."""
     assert kept(data) == found
+
+
+def test_a_long_list_with_one_odd_number_stays_whole():
+    """Only that number is written as a text; the bounds are those of objects that are no JSON."""
+    numbers = [0.5] * 150_000 + [float("nan")]
+    assert kept(numbers) == [0.5] * 150_000 + ["NaN"]
+
+
+@FAST
+@given(data=st.recursive(st.none() | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_null_stands_for_none_alone(data):
+    """Numbers that JSON lacks are written by their names, and those are named once for an event."""
+    named = []
+    line = encode_object({"session_id": "s", "data": data}, named.append)
+    texts = ["NaN", "Infinity", "-Infinity"]
+    assert named in ([], [tuple(sorted(name for name in texts if f'"{name}"'.encode() in line))])
+    assert json_value(data) == json.loads(line)["data"]
 
 
 def test_no_payload_can_smuggle_a_second_line():

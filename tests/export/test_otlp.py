@@ -24,6 +24,7 @@ from sessionlog.export.items import Call, root_of, trace_of
 from sessionlog.export.otlp import export_otlp
 from sessionlog.export.position import Position
 from sessionlog.ledger.ask import load_book
+from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.pricing.book import PriceBook
 from tests.export.collectors import attributes
 from tests.export.conftest import USAGE, event
@@ -111,6 +112,13 @@ def test_a_session_is_a_trace(send, receiver, log):
     assert {span.parent_span_id for span in (request, failed, call)} == {root.span_id}
     assert len({span.trace_id for span in receiver.spans()}) == 1
     assert b"secret words" not in b"".join(message.SerializeToString() for _, _, message in receiver.requests)
+
+
+def test_calls_without_a_request_are_sent(send, receiver, tmp_path):
+    """A session that only called a tool has no request to send, and its call all the same."""
+    with SessionLogger(tmp_path / "logs") as log:
+        log.tool_call("bash", {}, output="x")
+    assert (send(tmp_path / "logs").requests, len(receiver.spans())) == (0, 2)
 
 
 def test_metrics_are_those_of_the_conventions(send, receiver, log):

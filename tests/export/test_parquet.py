@@ -283,7 +283,7 @@ def test_an_emptied_destination_is_filled_again(machine):
 
 
 def test_a_damaged_destination_is_named(machine):
-    """A half file and a half manifest; what to do is part of the sentence."""
+    """What to do about a half file is part of the sentence; what a half manifest listed is written again."""
     add_log(machine)
     done = machine.export()
     file = next(Path(machine.team).rglob("usage/**/*.parquet"))
@@ -291,11 +291,14 @@ def test_a_damaged_destination_is_named(machine):
     with pytest.raises(NotExported, match=rf"{file.name} is damaged: its digest is not that of the manifest"):
         lost_state(machine).export()
     manifest = Path(machine.team, done.manifest)
-    manifest.write_bytes(manifest.read_bytes()[:100])
-    with pytest.raises(NotExported, match="without it, what it lists is written again"):
-        machine.export()
+    half = manifest.with_name("00000001-2020-01-01T00-00-00Z-0.json")
+    half.write_bytes(manifest.read_bytes()[:100])
     manifest.unlink()
-    assert machine.export().usage == 1
+    again = machine.export()
+    assert (again.usage, machine.export().files) == (1, 0)
+    words = "the manifest is damaged: it does not count; what it listed is written again"
+    assert again.notes == (f"{half}: {words}",)
+    half.unlink()
     assert usage_of(machine.team) == machine.usage()
 
 

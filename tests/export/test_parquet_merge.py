@@ -16,6 +16,7 @@ from sessionlog.export import manifests, parquet_run  # noqa: E402 - after the s
 from sessionlog.export.destination import LocalFolder  # noqa: E402 - as above
 from tests.export.machines import usage_of  # noqa: E402 - as above
 from tests.export.test_parquet import add_log, lost_state, make_machine  # noqa: E402 - as above
+from tests.export.test_parquet_copies import forget_log  # noqa: E402 - as above
 
 
 class _KilledError(BaseException):
@@ -60,6 +61,37 @@ def test_many_files_are_merged_by_themselves(machine, monkeypatch):
     assert machine.export().merged == 4
     assert len(listed(machine)) == 3
     assert usage_of(machine.team) == machine.usage()
+
+
+def test_a_merge_of_some_files_keeps_what_was_deleted(tmp_path, monkeypatch):
+    """The row is in a large file, which is not merged; its tombstone is in a small one, which is."""
+    monkeypatch.setattr(parquet_run, "_MERGED_ROWS", 6)
+    machine = make_machine(tmp_path, "a")
+    path = add_log(machine, "gone")
+    add_log(machine, "kept", responses=2)
+    machine.export()
+    add_log(machine, "later")
+    machine.export()
+    forget_log(machine, path)
+    assert (machine.export().deleted, machine.export(compact=True).merged > 0) == (3, True)
+    assert usage_of(machine.team, ("session",)) == machine.usage(("session",))
+    assert usage_of(machine.team, ("session",)).keys() == {("kept",), ("later",)}
+
+
+def test_a_merge_into_several_files_keeps_what_was_deleted(tmp_path, monkeypatch):
+    """The row is in the first of them, and its tombstone in the second."""
+    monkeypatch.setattr(parquet_run, "_MERGED_ROWS", 6)
+    machine = make_machine(tmp_path, "a")
+    path = add_log(machine, "gone", responses=2)
+    for name in "ab":
+        machine.export()
+        add_log(machine, name, responses=2)
+    machine.export()
+    forget_log(machine, path)
+    machine.export()
+    add_log(machine, "c", responses=2)
+    assert machine.export(compact=True).merged > 0
+    assert usage_of(machine.team, ("session",)) == machine.usage(("session",))
 
 
 def test_old_files_are_removed_a_day_later(machine, monkeypatch):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fsspec.spec import AbstractFileSystem
 
 from sessionlog import aggregate_usage, files
 from sessionlog.cli import main
@@ -243,6 +244,28 @@ def test_a_failed_listing_ends_the_report_and_forgets_nothing(tmp_path):
     with pytest.raises(LogNotReadable, match=r"faulty://bucket/team: access denied; reading takes the rights"):
         total(ledger)
     assert total(ledger) == (100, [], 0)
+
+
+def test_a_folder_of_a_server_that_cannot_be_listed_is_not_empty(tmp_path, monkeypatch):
+    """The search of folders in fsspec leaves it out without a word: no log in it is taken for gone."""
+    hidden = []
+
+    def ls(store, path, real=FaultyStore.ls, **options):
+        if path in hidden:
+            raise PermissionError("AccessDenied")
+        return real(store, path, **options)
+
+    monkeypatch.setattr(FaultyStore, "find", AbstractFileSystem.find)
+    monkeypatch.setattr(FaultyStore, "ls", ls)
+    ledger = str(tmp_path / "ledger.sqlite")
+    FaultyStore.put("/bucket/team/a.jsonl", log_of(100))
+    FaultyStore.put("/bucket/team/deep/b.jsonl", log_of(1))
+    assert total(ledger) == total(ledger) == (101, [], 0)
+    hidden.append("/bucket/team/deep")
+    with pytest.raises(LogNotReadable, match="access denied"):
+        total(ledger)
+    hidden.clear()
+    assert total(ledger) == (101, [], 0)
 
 
 def test_a_url_outside_the_named_places_is_not_followed():

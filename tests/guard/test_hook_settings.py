@@ -130,6 +130,53 @@ def test_a_damaged_record_of_the_file_before_is_not_used(agent, env, path, tmp_p
     assert json.loads(path.read_text()) == {}
 
 
+OURS = [
+    "sessionlog guard {}", "/opt/bin/sessionlog guard {} --strict --ledger /l.sqlite", "python3 -m sessionlog guard {}",
+    "'/my tools/sessionlog' guard {} --ledger='/a; b/l.sqlite'", '"/my tools/sessionlog" guard {}',
+    "$HOME/bin/sessionlog guard {}", "/v/python3.12 -P -m sessionlog guard {} --strict", "/v/sessionlog.exe guard {}",
+    "sessionlog guard {} --later 5 --also",
+]  # fmt: skip
+NOT_OURS = [
+    "sessionlog guard {} && notify", "sessionlog guard {}; notify", "sessionlog guard {} ; notify", "notify | sessionlog guard {}",
+    "sessionlog guard {} > /tmp/log", "sessionlog guard {} --strict\nnotify", "sessionlog guard {} --ledger /x;notify",
+    "sessionlog guard {} --ledger $(notify)", "(sessionlog guard {})", "sessionlog guard {} &", "sessionlog guard {} notify",
+    "sessionlog guard {} --strict notify", "echo sessionlog guard {}", "my-wrapper /opt/sessionlog guard {}",
+    "timeout 5 sessionlog guard {}", "A=1 sessionlog guard {}", "sh -c 'sessionlog guard {}; notify'", "sessionlog guard",
+    "python3 notify.py -m sessionlog guard {}", "sessionlog status guard {}", "not-sessionlog guard {}", "sessionlog guard {}x",
+    "sessionlog guard {} '", "sessionlog run -- sessionlog guard {}", "", 5,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("theirs", NOT_OURS, ids=range(len(NOT_OURS)))
+def test_a_hook_that_only_has_the_words_is_its_users(theirs, agent, env, path):
+    """It stays, whatever is installed and removed."""
+    theirs = theirs.format(agent.id) if isinstance(theirs, str) else theirs
+    event = next(iter(agent.moments))
+    path.write_text(before := json.dumps({"hooks": {event: [{"hooks": [{"type": "command", "command": theirs}]}]}}))
+    assert not uninstall(agent, env)
+    assert path.read_text() == before
+    assert install(agent, command(agent), env)
+    assert json.loads(path.read_text())["hooks"][event][0]["hooks"][0]["command"] == theirs
+    path.write_text(json.dumps({**json.loads(path.read_text()), "later": 1}))
+    assert uninstall(agent, env)
+    assert json.loads(path.read_text()) == {**json.loads(before), "later": 1}
+
+
+@pytest.mark.parametrize("ours", OURS)
+def test_a_hook_that_runs_the_guard_is_ours(ours, agent, env, path):
+    """By any path, in any quotes, with any options."""
+    path.write_text(json.dumps({"a": 1, "hooks": hooks_of(agent, ours.format(agent.id))}))
+    assert uninstall(agent, env)
+    assert path.read_text() == '{"a": 1}'
+
+
+def test_a_hook_of_another_agent_is_not_of_this_one(agent, env, path):
+    """Each agent has its own settings, which another's hook is in by mistake or by intent."""
+    other = next(one for one in AGENTS if one != agent.id)
+    path.write_text(json.dumps({"hooks": hooks_of(agent, f"sessionlog guard {other}")}))
+    assert not uninstall(agent, env)
+
+
 BROKEN = [
     "{", "// comment\n{}", "[]", "5", '{"hooks": []}', '{"hooks": {"PreToolUse": {}}}', '{"hooks": {"Stop": [5]}}',
     '{"hooks": {"Stop": [{"hooks": 5}]}}', "[" * 100_000, "\udcff",

@@ -522,6 +522,22 @@ def test_a_body_that_is_not_packed_as_it_says_still_counts(tmp_path):
     assert log.health().dropped_by == {"integration": 1}
 
 
+@pytest.mark.parametrize("packing", ["identity", "gzip"])
+@pytest.mark.parametrize("headers", [JSON, SSE], ids=["whole", "stream"])
+def test_a_body_with_more_bytes_than_are_read_passes(tmp_path, monkeypatch, headers, packing):
+    """Packed zeros of any size take no memory; the host gets each byte, and the loss is counted once."""
+    monkeypatch.setattr("sessionlog.integrations.http.MAX_BODY", 1 << 20)
+    answer = wire.FORMATS["chat stream"][2] + bytes(4 << 20) + b"\n\n" + wire.FORMATS["chat stream"][2]
+    sent = gzip.compress(answer) if packing == "gzip" else answer
+    inner = transport(httpx2, sent, headers={**headers, "content-encoding": packing}, size=100_000)
+    log = SessionLogger(tmp_path, "s", notify=lambda _: None)
+    with log, httpx2.Client(transport=RecordingTransport(inner, log)) as client:
+        assert client.post(wire.FORMATS["chat"][0], json=wire.FORMATS["chat"][1]).content == answer
+    assert response_of(tmp_path).get("content") == ("Let me look." if headers is SSE else None)
+    assert log.health().dropped_by == {"integration": 1}
+    assert "an answer of more than 1 MiB" in log.health().last_error
+
+
 def test_an_error_that_calls_itself_a_stream(tmp_path):
     """Its body is JSON."""
     error = json.dumps({"error": {"type": "rate_limit_error", "message": "slow down"}}).encode()

@@ -319,6 +319,19 @@ def test_a_call_around_several_requests_sums_them_up(install, tmp_path):
     assert responses[2]["error"] == "overloaded"
 
 
+def test_the_calls_that_are_compared_are_few(install, tmp_path, monkeypatch):
+    """Each is known by its id and by its tokens; the oldest are forgotten."""
+    monkeypatch.setattr("sessionlog.integrations.otel._MOST_COMPARED", 3)
+    tracer = install(instrument=False)
+    with tracer.start_as_current_span("run") as run:
+        trace = tracer.processor._open[run.get_span_context().span_id].trace
+        for number in range(6):
+            begin(tracer, tokens=(number, 1), response__id=f"msg_0123456789abcde{number}").end()
+            assert len(trace.calls) <= 3
+        begin(tracer, tokens=(5, 1), response__id="msg_0123456789abcde5").end()
+    assert len(of_type(tmp_path, "llm.response")) == 6
+
+
 def test_names_of_earlier_conventions_are_read(install, tmp_path):
     """And an input that leaves the cache out is taken as it is."""
     tracer = install(instrument=False)

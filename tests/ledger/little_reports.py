@@ -2,6 +2,7 @@
 
 import zlib
 
+from sessionlog.analytics.limits import rate_limits
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sessions import fold_sessions
 from sessionlog.analytics.tools import CallSelection, fold_tools
@@ -30,7 +31,7 @@ def everything(book):
     reports.append(fold_usage(book, _selected(Selection, ("source", "model"), WINDOW)))
     reports += [fold_tools(book, _selected(CallSelection, by)) for by in CALLS]
     reports.append(fold_sessions(book, _selected(Selection, ())))
-    limits = sorted((key, str(limit)) for key, limit in book.limits.items())
+    limits = [one.to_dict() for one in rate_limits(book.query, 2**62)]
     return {"reports": [report.to_dict() for report in reports], "notes": list(book.notes), "limits": limits}
 
 

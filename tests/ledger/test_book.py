@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 
+from sessionlog.analytics.limits import rate_limits
 from sessionlog.errors import Problem
 from sessionlog.events.tokens import MAX_COUNT
 from sessionlog.ledger import writer
@@ -268,7 +269,9 @@ def test_the_latest_word_on_a_limit_is_kept(turned):
     for time_ns, used, resets_ns in reversed(words) if turned else words:
         limit = Limit(time_ns=time_ns, name="primary", used_percent=used, resets_ns=resets_ns)
         book.add_scan(LogScan(sessions=(session("s", source="codex"),), limits=(limit,)))
-    assert {name: limit.used_percent for name, limit in book.limits.items()} == {("codex", "primary"): 7}
+    assert [(one.source, one.name, one.logged_percent) for one in rate_limits(book.query, NOON + 3)] == [
+        ("codex", "primary", 7)
+    ]
 
 
 def test_a_session_is_one_row_however_many_logs_tell_of_it():

@@ -3,11 +3,10 @@
 import errno
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from sessionlog.files import paths
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.compare import compare_derived
@@ -22,6 +21,7 @@ from tests.ledger.little_logs import PARENT
 from tests.ledger.little_reports import of_ledger, of_scan
 from tests.reliability.children import in_child
 from tests.reliability.seam import Double
+from tests.sources.homes import build_home, environment
 
 NATIVE, DEEP = "s/n1.jsonl", "s/deep/n2.jsonl"
 CLAUDE = f"c/projects/-w-a/{PARENT}.jsonl"
@@ -39,7 +39,7 @@ def home(tmp_path):
 
 
 @contextmanager
-def failing(folder, number):
+def failing(folder, number, calls=("stat", "lstat", "scandir", "listdir")):
     """A folder that the system cannot read, nor anything below it."""
 
     def watch(name, real, args, kwargs):
@@ -49,11 +49,9 @@ def failing(folder, number):
         return real(*args, **kwargs)
 
     with pytest.MonkeyPatch.context() as patch:
-        double = Double(os, ("stat", "lstat", "scandir", "listdir"), watch)
-        patch.setattr(paths, "os", double)
-        patch.setattr("sessionlog.reader.walk.os", double)
-        patch.setattr("sessionlog.ledger.identity.os", double)
-        patch.setattr("sessionlog.ledger.freshness.os", double)
+        double = Double(os, calls, watch)
+        for module in ("files.paths", "files.reading", "reader.walk", "ledger.identity", "ledger.freshness"):
+            patch.setattr(f"sessionlog.{module}.os", double)
         yield
 
 
@@ -229,3 +227,23 @@ def test_a_report_without_news_does_not_leave_out_what_is_out_of_reach(home):
         assert ask_current(home.ledger, home.env, lambda book: True) is None
     of_ledger(home, prices)
     assert ask_current(home.ledger, home.env, lambda book: True)
+
+
+@pytest.mark.parametrize("calls", [("stat", "scandir", "listdir"), ("scandir",)])
+def test_a_log_that_is_a_folder_is_named_too(tmp_path, calls):
+    """OpenCode's of old: its sidecars are found by listing it."""
+    root = build_home("opencode/legacy-files", tmp_path / "home")
+    env = environment("opencode/legacy-files", root)
+    [folder, *_] = sorted(path for path in root.rglob("storage/message/*") if path.is_dir())
+    path = str(tmp_path / "ledger" / "ledger.db")
+    answers = []
+    for number in (0, errno.EIO, errno.EIO, 0):
+        with failing(folder, number, calls) if number else nullcontext():
+            book = open_ledger(path, PRICES)
+            refresh(book, env, trusting=False)
+            counted = book.query("SELECT SUM(requests) FROM records", {})
+            answers.append((counted, book.problem_count > 0))
+            book.close()
+    [(requests,)] = answers[0][0]
+    assert requests
+    assert answers == [(answers[0][0], is_named) for is_named in (False, True, True, False)]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from sessionlog.errors import NotRecorded, Problem
 from sessionlog.events.envelope import Event
-from sessionlog.logger.event_writer import MAX_EVENT
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.reader.stream import read_events
 from sessionlog.testing import FixedClock, MemorySink, event_strategy
@@ -338,8 +337,3 @@ def test_an_emit_inside_an_emit_is_written_behind_it():
     assert inner == [False]
     assert [(event.seq, event.type) for event in log.events] == [(0, "session.start"), (1, "outer"), (2, "inner")]
     assert log.health().written == 3
-
-
-def test_events_of_up_to_32_mib_are_written():
-    """As the README says."""
-    assert MAX_EVENT == 32 << 20

@@ -181,6 +181,7 @@ class Mute(Exception):
         (MemoryError(), "error", "MemoryError"),
         (KeyboardInterrupt(), "cancelled", "KeyboardInterrupt"),
         (asyncio.CancelledError(), "cancelled", "CancelledError"),
+        (GeneratorExit(), "cancelled", "GeneratorExit"),
         (SystemExit(143), "cancelled", "SystemExit: 143"),
         (SystemExit(130), "cancelled", "SystemExit: 130"),
         (SystemExit(1), "error", "SystemExit: 1"),
@@ -620,3 +621,19 @@ def test_closing_where_the_disk_is_full_does_not_raise():
     log.failure = OSError(28, "No space left on device")
     log.close()
     assert types(log) == ["session.start", "x"]
+
+
+@pytest.mark.parametrize("redact", [True, False, lambda text: text], ids=["secrets", "nothing", "function"])
+def test_a_number_that_json_lacks_is_written_by_its_name_and_counted(redact):
+    """Not as null, which means that nothing was measured; each name is a notice once."""
+    told = []
+    log = MemorySink(notify=told.append, redact=redact)
+    for loss in (float("nan"), float("nan"), float("inf"), 0.5):
+        log.emit("metrics", {"loss": loss, "other": None})
+    assert [event.data for event in log.of_type("metrics")] == [
+        {"loss": loss, "other": None} for loss in ("NaN", "NaN", "Infinity", 0.5)
+    ]
+    assert log.health().warnings == {"number": 3}
+    assert [("NaN" in line, "Infinity" in line, "written as a text" in line) for line in told] == [
+        (True, False, True), (False, True, True)
+    ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import inspect
+from contextlib import contextmanager
 
 import pytest
 
@@ -249,6 +251,89 @@ def test_a_generator_is_measured_to_its_end():
     assert recorded == []
     assert list(found) == ["abab"]
     assert [(f["tool"], f["input"], f["output"]) for f in recorded] == [("search", {"query": "ab"}, "done")]
+
+
+def test_an_async_generator_is_measured_to_its_end(log, ticks):
+    """As a generator: one call, which lasts until it is exhausted; what is sent and thrown into it arrives."""
+    seen = []
+
+    @log.tool_call("search")
+    async def search(query):
+        seen.append((yield query))
+        try:
+            yield query * 2
+        except KeyError as error:
+            seen.append(type(error))
+        yield "last"
+
+    async def read():
+        found = search("ab")
+        assert inspect.isasyncgen(found)
+        assert await anext(found) == "ab"
+        assert await found.asend("sent") == "abab"
+        assert await found.athrow(KeyError) == "last"
+        assert calls(log) == []
+        return [value async for value in found]
+
+    assert inspect.isasyncgenfunction(search)
+    assert asyncio.run(read()) == []
+    assert seen == ["sent", KeyError]
+    assert calls(log) == [{"tool": "search", "input": {"query": "ab"}, "duration_ms": 2.5}]
+
+
+def test_an_async_generator_that_fails_has_failed(log):
+    """The error is recorded and goes on."""
+
+    @log.tool_call("search")
+    async def search():
+        yield 1
+        raise ValueError("no")
+
+    async def read():
+        return [value async for value in search()]
+
+    with pytest.raises(ValueError, match="no"):
+        asyncio.run(read())
+    assert calls(log)[0]["error"] == "ValueError: no"
+
+
+def test_a_generator_that_its_consumer_closes_has_not_failed(log, ticks):
+    """It was read as far as it was wanted: the call has a duration and no error, and the function has cleaned up."""
+    cleaned = []
+
+    @log.tool_call("search")
+    def search():
+        with closing_in(cleaned):
+            yield from range(10)
+
+    @log.tool_call("stream")
+    async def stream():
+        with closing_in(cleaned):
+            yield 1
+            yield 2
+
+    async def read_one():
+        found = stream()
+        assert await anext(found) == 1
+        await found.aclose()
+
+    found = search()
+    assert next(found) == 0
+    found.close()
+    asyncio.run(read_one())
+    assert cleaned == [True, True]
+    assert calls(log) == [
+        {"tool": "search", "input": {}, "duration_ms": 2.5},
+        {"tool": "stream", "input": {}, "duration_ms": 2.5},
+    ]
+
+
+@contextmanager
+def closing_in(cleaned):
+    try:
+        yield
+    finally:
+        cleaned.append(True)
 
 
 def test_a_forgotten_call_never_raises_from_its_destructor():

@@ -106,6 +106,39 @@ def test_a_model_in_an_address():
     assert model_in("/v1internal:streamGenerateContent?alt=sse") is None
 
 
+@pytest.mark.parametrize(("given", "text"), [
+    ({"path": "a.py"}, '{"path": "a.py"}'), ({}, "{}"), ([1], "[1]"), ('{"path": "a.py"}', '{"path": "a.py"}'), (None, ""),
+])  # fmt: skip
+def test_arguments_that_come_as_a_value_are_kept(given, text):
+    """Some servers send an object in place of its JSON text, in whole answers and in streams."""
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": given}}
+    expected = [{"id": "c1", "name": "read", "arguments": text}]
+    whole, older, streamed = ChatCompletion(), ChatCompletion(), ChatCompletion()
+    whole.read({"choices": [{"message": {"tool_calls": [call]}}]})
+    assert whole.calls == expected
+    older.read({"choices": [{"message": {"function_call": call["function"]}}]})
+    assert older.calls == [expected[0] | {"id": ""}]
+    streamed.feed({"choices": [{"delta": {"tool_calls": [{"index": 0, **call}]}}]})
+    assert streamed.calls == expected
+
+
+@pytest.mark.parametrize(("begun", "deltas", "arguments"), [
+    ({}, ['{"path": ', '"a.py"}'], {"path": "a.py"}), ({}, ["", "{}"], {}), ({}, [""], {}), ({}, [], {}),
+    ({"path": "a.py"}, [], {"path": "a.py"}), ({"path": "a.py"}, [""], {"path": "a.py"}), ({}, [{"path": "a.py"}], {"path": "a.py"}),
+])  # fmt: skip
+def test_the_input_of_a_tool_that_is_streamed(begun, deltas, arguments):
+    """In pieces; whole at the beginning; an object; of a tool without parameters only an empty piece."""
+    reader = AnthropicMessage()
+    block = {"type": "tool_use", "id": "t1", "name": "read", "input": begun}
+    reader.feed({"type": "content_block_start", "index": 0, "content_block": block})
+    for piece in deltas:
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        reader.feed({"type": "content_block_delta", "index": 0, "delta": delta})
+    reader.feed({"type": "content_block_stop", "index": 0})
+    assert reader.calls == [{"id": "t1", "name": "read", "arguments": arguments}]
+    assert reader.blocks == [block | {"input": arguments}]
+
+
 def test_geminis_bodies_may_be_wrapped():
     """Gemini CLI's Google login has another server, with the same bodies one level deeper."""
     body = {
@@ -167,6 +200,22 @@ def test_the_usage_of_a_completion_is_in_any_chunk(chunks, expected):
     assert {name: count for name, count in counts.items() if name != "total"} == {
         name: count for name, count in expected.items() if count or name in ("input", "output")
     }
+
+
+def test_the_pieces_of_a_block_are_joined():
+    """Also of one that has not ended; a call whose only piece is empty keeps the input that it began with."""
+    reader = AnthropicMessage()
+    for index, block in enumerate([{"type": "tool_use", "id": "a", "input": {}}, {"type": "text", "text": "L"}]):
+        reader.feed({"type": "content_block_start", "index": index, "content_block": block})
+    reader.feed({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": ""}})
+    reader.feed({"type": "content_block_stop", "index": 0})
+    for text in "et ":
+        reader.feed({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": text}})
+    assert [block.get("text") for block in reader.blocks] == [None, "Let "]
+    reader.feed({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "me"}})
+    reader.feed({"type": "content_block_stop", "index": 1})
+    assert [block.get("text") for block in reader.blocks] == [None, "Let me"]
+    assert (reader.calls[0]["arguments"], "".join(reader.texts)) == ({}, "Let me")
 
 
 def test_calls_that_a_server_gives_the_same_index():

@@ -12,7 +12,7 @@ from sessionlog.conversation.log.logged_session import read_logged_session
 from sessionlog.conversation.stores.json_text import from_json, to_json
 from sessionlog.conversation.turns.pieces import ToolReturned
 from sessionlog.errors import InvalidHistory
-from sessionlog.messages.json_value import MAX_DEPTH, json_value, valid_text
+from sessionlog.messages.json_value import MAX_DEPTH, json_text, json_value, valid_text
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.messages.message_json import message_from_dict, message_to_dict
 from tests.conversation.log.logs import record
@@ -90,3 +90,16 @@ def test_live_is_log_is_store(tmp_path_factory, text, arguments, more):
     stored = from_json(to_json("s", {"messages": [message_to_dict(message) for message in said]}), "s")
     assert [message_from_dict(value) for value in stored["messages"]] == said
     assert all(valid_text(message.text) == message.text for message in said)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"v": float("nan")}, '{"v": "NaN"}'),
+        ([-float("inf"), 0.1, 10**30, "Infinity"], '["-Infinity", 0.1, 1000000000000000000000000000000, "Infinity"]'),
+        ({float("inf"): b"ab"}, '{"Infinity": "[2 bytes]"}'),
+    ],
+)
+def test_json_text_is_json(value, text):
+    """A number that JSON lacks is its name."""
+    assert json_text(value) == text

@@ -58,7 +58,11 @@ def test_how_long_a_connection_lives(line, keeps_alive, takes_chunks):
     (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n", 501), (HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 501),
     (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400), (HEAD + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n", 400),
     (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n", 400), (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n", 400),
-], ids=range(31))  # fmt: skip
+    (HEAD + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400), (HEAD + b"X: a\r\n folded: b\r\n\r\n", 400),
+    (HEAD + b"X: a\r\r\n\r\n", 400), (HEAD + b"Connection: Content-Length\r\nContent-Length: 3\r\n\r\nabc", 400),
+    (HEAD + b"Connection: close\r\nConnection: te, host\r\n\r\n", 400),
+    (HEAD + b"Connection: transfer-encoding\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+], ids=range(37))  # fmt: skip
 def test_what_could_be_read_in_two_ways_is_refused(raw, status):
     """With the status that is its own."""
     with pytest.raises(RequestRefused) as refused:

@@ -214,6 +214,16 @@ def test_p01_a_full_disk_does_not_stop_the_command(surroundings, provider, tmp_p
     assert "event not recorded" in ended.notices[0]
 
 
+def test_what_is_too_large_to_record_is_named_at_the_end(started, provider):
+    """With its cause; the command has its answer."""
+    provider.answer = lambda handler: handler.reply(b"[" + b"[]," * (1 << 19) + b"[]]")
+    process = started("--", script=f"{CLIENT}\nask('x')")
+    err = process.communicate(timeout=20)[1].decode()
+    assert process.returncode == 0
+    assert "event not recorded (integration: a JSON text of 1,572,868 bytes with more than 1,048,576 values)" in err
+    assert "events were not recorded (integration): " in err
+
+
 def test_a_log_that_cannot_be_written_is_one_sentence(started, tmp_path):
     """With the place, the cause and the next step; a log that is not there is not replayed."""
     (tmp_path / "file").write_text("")

@@ -533,6 +533,102 @@ def test_an_answer_without_a_body(provider, proxied, status):
     assert provider.connections == 1
 
 
+def raw_answer(*lines, body=b"{}"):
+    """An answer of these lines, which the library of the stub would not send."""
+    return lambda handler: handler.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+
+
+def exchange_raw(proxied, method="POST", path=MESSAGES, version="1.1"):
+    """Send a request; return the bytes of its whole answer."""
+    body = json.dumps(ASKED)
+    head = f"{method} {proxied.path}{path} HTTP/{version}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    with proxied.socket() as client:
+        client.sendall(f"{head}{body}".encode())
+        return client.makefile("rb").read()
+
+
+@pytest.mark.parametrize("status", [100, 102, 103, 199])
+def test_an_interim_answer_is_not_the_answer(provider, proxied, status):
+    """It passes at once, without what is about the connection; 100 was given or not asked for. The connection goes on."""
+    has_passed = threading.Event()
+
+    def answer(handler):
+        interim = raw_answer(f"HTTP/1.1 {status} Wait", "Link: </a>", "Connection: x-hop", "X-Hop: 1", body=b"")
+        interim(handler)
+        interim(handler)
+        assert status == 100 or has_passed.wait(10)
+        handler.reply(wire.MESSAGE)
+
+    provider.answer = answer
+    interim = f"HTTP/1.1 {status} Wait\r\nLink: </a>\r\n\r\n".encode() * 2 * (status != 100)
+    with proxied.socket() as client:
+        stream = client.makefile("rb")
+        for _ in range(2):
+            body = json.dumps(ASKED)
+            client.sendall(
+                f"POST {proxied.path}{MESSAGES} HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+            )
+            assert stream.read(len(interim)) == interim
+            has_passed.set()
+            assert stream.readline() == b"HTTP/1.1 200 OK\r\n"
+            rest = b"".join(iter(stream.readline, b"\r\n"))
+            length = len(json.dumps(wire.MESSAGE))
+            assert f"Content-Length: {length}\r\n".encode() in rest
+            assert json.loads(stream.read(length)) == wire.MESSAGE
+    assert provider.connections == 1
+    assert [data["content"] for data in proxied.responses()] == ["Let me look."] * 2
+
+
+def test_a_client_of_http_1_0_gets_no_interim_answer(provider, proxied):
+    """It would take it for the answer."""
+    provider.answer = lambda handler: (raw_answer("HTTP/1.1 103 Hints", body=b"")(handler), handler.reply(wire.MESSAGE))
+    assert exchange_raw(proxied, version="1.0").startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("lines", [
+    ["Connection: content-length, content-type", "Content-Type: application/json", "Content-Length: 2"],
+    ["Content-Length: 2", "Content-Length: 2"], ["Content-Length:  2 \t"], ["Connection: x", "Connection: X-Hop", "X-Hop: 1", "Content-Length: 2"],
+])  # fmt: skip
+def test_an_answer_has_its_length_once(provider, proxied, lines):
+    """Whatever its server counts among the headers of the connection, and in however many lines it has sent it."""
+    provider.answer = raw_answer("HTTP/1.1 200 OK", *lines)
+    head, _, body = exchange_raw(proxied).partition(b"\r\n\r\n")
+    assert (head.count(b"Content-Length: 2"), body) == (1, b"{}")
+    assert (b"Content-Type: application/json" in head) is ("Content-Type: application/json" in lines)
+    assert b"hop" not in head.lower()
+
+
+@pytest.mark.parametrize("lines", [
+    ["Content-Length: 2", "Content-Length: 3"], ["Content-Length: 2, 2"], ["Content-Length: +2"], ["Content-Length:"],
+    ["Transfer-Encoding: chunked", "Content-Length: 2", "Content-Length: 3"],
+])  # fmt: skip
+def test_an_answer_whose_length_could_be_read_in_two_ways_is_none(provider, proxied, lines):
+    """The connection is closed, as for a server that broke off, and the log has the reason."""
+    provider.answer = raw_answer("HTTP/1.1 200 OK", *lines)
+    assert exchange_raw(proxied) == b""
+    [data] = proxied.responses()
+    assert data["error"] == "HTTPException: the length of the answer is no number"
+
+
+def test_no_end_of_a_line_within_an_answers_head_is_passed_on(provider, proxied):
+    """Neither in a reason nor in a folded value, where some readers find another header; other characters stay."""
+    provider.answer = raw_answer("HTTP/1.1 200 O\rX-A: 1", "X-B: \xc3\x85 one\r\n two", "Content-Length: 2")
+    head, _, body = exchange_raw(proxied).partition(b"\r\n\r\n")
+    lines = [b"HTTP/1.1 200 O X-A: 1", b"X-B: \xc3\x85 one  two", b"Content-Length: 2", b"Connection: close"]
+    assert (head.split(b"\r\n"), body) == (lines, b"{}")
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Host", "content-encoding"])
+def test_a_header_of_the_message_is_not_dropped_for_the_connection(provider, proxied, name):
+    """Without its length the body would be read as the next request, which the proxy has not seen."""
+    hidden = "GET /v1/hidden HTTP/1.1\r\nHost: x\r\n\r\n"
+    head = (
+        f"POST {proxied.path}{MESSAGES} HTTP/1.1\r\nHost: x\r\nConnection: x, {name}\r\nContent-Length: {len(hidden)}"
+    )
+    assert refused(proxied, f"{head}\r\n\r\n{hidden}".encode()) == 400
+    assert provider.requests == []
+
+
 def refused(proxied, raw):
     """Send bytes; return the status of the answer, None for none."""
     with proxied.socket() as client:
@@ -550,6 +646,16 @@ def test_without_the_secret_nothing_is_forwarded(provider, proxied, path):
     """Other users of the machine can reach the port, and no more."""
     secret = proxied.path.split("/")[1]
     assert refused(proxied, f"POST {path.format(secret=secret)} HTTP/1.1\r\nHost: x\r\n\r\n".encode()) == 404
+    assert provider.requests == []
+
+
+@pytest.mark.parametrize("at", [0, 7, 8, 15, 16, 31])
+def test_the_whole_secret_is_compared(provider, proxied, at):
+    """With one other character it is another one, wherever that is; so is a part of it, or one that is longer."""
+    secret = proxied.path.split("/")[1]
+    other = "0" if secret[at] != "0" else "1"
+    for wrong in (f"{secret[:at]}{other}{secret[at + 1 :]}", secret[: at + 1] if at < 31 else f"{secret}0"):
+        assert refused(proxied, f"GET /{wrong}/api/v1/models HTTP/1.1\r\nHost: x\r\n\r\n".encode()) == 404
     assert provider.requests == []
 
 
@@ -669,6 +775,71 @@ def test_p17_no_secret_reaches_the_log(provider, proxied, tmp_path, echo):
     assert "5up3r" not in text
     assert KNOWN not in text
     assert proxied.path.split("/")[1] not in text
+
+
+def bomb(size, unit=b"[],"):
+    """A gzip file of so many bytes unpacked: a JSON list of lists."""
+    return gzip.compress(b"[" + unit * (size // len(unit)) + b"[]]", 1)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Limits of 1 MiB and 1,000 values, in place of 64 and a million."""
+    monkeypatch.setattr("sessionlog.integrations.http.MAX_BODY", 1 << 20)
+    monkeypatch.setattr("sessionlog.messages.server_sent_events.MAX_VALUES", 1000)
+
+
+PACKED = {**JSON, "Content-Encoding": "gzip"}
+LARGE = [
+    (bomb(2 << 20, b" "), PACKED, "an answer of more than 1 MiB"), (b" " * (2 << 20), JSON, "an answer of more than 1 MiB"),
+    (bomb(6000), PACKED, "more than 1,000 values"), (b"data: {}\n\n" * 200_000, SSE, "an answer of more than 1 MiB"),
+    (b"data: [" + b"[]," * 2000 + b"1]\n\n", SSE, "more than 1,000 values"), (b"[" + b'"a",' * 1200 + b"1]", JSON, "more than 1,000"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("body", "headers", "cause"), LARGE, ids=range(len(LARGE)))
+def test_an_answer_that_would_take_too_much_passes_unread(provider, proxied, body, headers, cause):
+    """Each byte of it; the log has a partial answer, and the loss is counted once and named. The next is recorded."""
+    provider.answer = lambda handler: handler.reply(body, headers=headers)
+    assert proxied.post() == (200, body)
+    provider.answer = lambda handler: handler.reply(wire.MESSAGE)
+    assert proxied.post()[0] == 200
+    proxied.close()
+    large, next_one = [data for kind, data in proxied.events() if kind == "llm.response"]
+    assert (large["partial"], large.get("content"), next_one["content"]) == ("interrupted", None, "Let me look.")
+    health = proxied.log.health()
+    assert health.dropped_by == {"integration": 1}
+    assert cause in health.last_error
+
+
+def test_an_answer_that_takes_long_to_read_passes_unread(provider, proxied, monkeypatch):
+    """As far as it was read it is recorded; the client has all of it."""
+    monkeypatch.setattr("sessionlog.integrations.http.MAX_SECONDS", -99.0)
+    provider.answer = stream
+    assert proxied.post() == (200, b"".join(EVENTS))
+    proxied.close()
+    [data] = [data for kind, data in proxied.events() if kind == "llm.response"]
+    assert (data["partial"], data["model"]) == ("interrupted", wire.MESSAGE["model"])
+    assert proxied.log.health().dropped_by == {"integration": 1}
+    assert "an answer that took 0.0 s to read up to here" in proxied.log.health().last_error
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("packing", [None, "gzip", "zstd"])
+@pytest.mark.parametrize("unit", [b"[],", b" " * 1000], ids=["values", "bytes"])
+def test_a_request_that_would_take_too_much_is_recorded_without_its_messages(provider, proxied, packing, unit):
+    """It is counted and named; its answer is recorded."""
+    body = b'{"model":"claude-haiku-4-5","messages":[' + unit * (1 + (2 << 20) // len(unit)) + b"[]]}"
+    packed = {None: bytes, "gzip": gzip.compress, "zstd": zstd_compress}[packing](body)
+    assert proxied.post(body=packed, headers={**JSON, **({"Content-Encoding": packing} if packing else {})})[0] == 200
+    proxied.close()
+    [asked] = [data for kind, data in proxied.events() if kind == "llm.request"]
+    [data] = [data for kind, data in proxied.events() if kind == "llm.response"]
+    assert "messages" not in asked
+    assert data["content"] == "Let me look."
+    assert proxied.log.health().dropped_by == {"integration": 1}
+    assert "more than 1" in proxied.log.health().last_error
 
 
 def test_p01_an_error_of_ours_ends_no_request(provider, proxied, monkeypatch):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.reader.rows import MAX_LINE, Rows
+from sessionlog.reader.rows import Rows
 from tests.profiles import examples
 from tests.sources.homes import _pack
 
@@ -253,8 +253,3 @@ def test_what_is_no_file_is_not_readable(tmp_path, make):
     make(tmp_path / "x.jsonl")
     with pytest.raises(LogNotReadable, match=r"x\.jsonl"):
         Rows(str(tmp_path / "x.jsonl"))
-
-
-def test_usage_is_taken_from_lines_of_up_to_64_mib():
-    """As the README says."""
-    assert MAX_LINE == 64 << 20

@@ -18,7 +18,7 @@ from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.logger.session_logger import SessionLogger
-from sessionlog.reader.stream import MAX_LINE, YOUNG_NS, EventStream, is_young, read_events
+from sessionlog.reader.stream import YOUNG_NS, EventStream, is_young, read_events
 from sessionlog.testing import FixedClock, event_strategy
 from tests.profiles import examples
 
@@ -401,8 +401,3 @@ def test_the_file_is_closed_when_reading_stops_early(tmp_path):
     assert next(reading).seq == 1
     reading.close()
     os.rename(path, path + ".moved")
-
-
-def test_lines_of_up_to_8_mib_are_decoded_whole():
-    """As the README says."""
-    assert MAX_LINE == 8 << 20

@@ -36,6 +36,17 @@ def _may_cap():
             traps.deep_line, 8 * MIB - 1024, ("replay", "{log}"), 100, id="deep line, replay", marks=pytest.mark.slow
         ),
         pytest.param(traps.deep_line, 8 * MIB - 1024, ("context", "{log}"), 100, id="deep line, context"),
+        pytest.param(traps.long_event, 31 * MIB, ("replay", "--json", "{log}"), BOUND_MB, id="long event, replay"),
+        pytest.param(traps.long_event, 31 * MIB, ("context", "{log}"), BOUND_MB, id="long event, context"),
+        pytest.param(
+            traps.long_event,
+            31 * MIB,
+            ("diff", "{log}", "{log}"),
+            BOUND_MB,
+            id="long event, diff",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(traps.long_event, 31 * MIB, ("check",), BOUND_MB, id="long event, check", marks=pytest.mark.slow),
         pytest.param(traps.many_keys, 500_000, USAGE, 75, id="many keys"),
         pytest.param(traps.long_line, 128 * MIB, USAGE, BOUND_MB, id="long line", marks=pytest.mark.slow),
         pytest.param(traps.gz_bomb, 128 * MIB, USAGE, BOUND_MB, id="gz bomb"),

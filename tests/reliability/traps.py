@@ -158,9 +158,10 @@ def codex_conversation(folder: Path, count: int) -> None:
     _write(folder / _CODEX, lines())
 
 
-def _wrapped(content: Iterator[bytes]) -> Iterator[bytes]:
-    """A request whose message holds something large, between two good lines."""
-    yield f'{_start("s")}\n{{"session_id":"s","seq":1,"type":"llm.request","ts":"{_stamp(1)}","data":{{"x":'.encode()
+def _wrapped(content: Iterator[bytes], field: str = "x") -> Iterator[bytes]:
+    """A request with something large in a field, between two good lines."""
+    head = f'{{"session_id":"s","seq":1,"type":"llm.request","ts":"{_stamp(1)}","data":{{"{field}":'
+    yield f"{_start('s')}\n{head}".encode()
     yield from content
     yield f"}}}}\n{_native_response('s', 2)}\n".encode()
 
@@ -176,6 +177,13 @@ def long_line(folder: Path, size: int) -> None:
     """A line of so many bytes."""
     pieces = (b"x" * (1 << 20) for _ in range(size >> 20))
     _put(folder / "native/s.jsonl", _wrapped(iter([b'"', *pieces, b'"'])))
+
+
+def long_event(folder: Path, size: int) -> None:
+    """A request with a text of so many bytes."""
+    words = (b"some words " * 1000 for _ in range(size // 11_000))
+    content = iter([b'[{"role":"user","content":"', *words, b'"}]'])
+    _put(folder / "native/s.jsonl", _wrapped(content, "messages"))
 
 
 def deep_line(folder: Path, size: int) -> None:
@@ -261,6 +269,7 @@ TRAPS = (
     Trap("150k sessions, 150k files", native_files, 150_000),
     Trap("line of 1 GiB", long_line, 1 << 30),
     Trap("line of 63 MiB", long_line, 63 << 20),
+    Trap("event of 32 MiB", long_event, (32 << 20) - 1024),
     Trap("deep line, 8 MiB", deep_line, (8 << 20) - 1024),
     Trap("deep line, 63 MiB", deep_line, 63 << 20),
     Trap("a million keys", many_keys, 1_000_000),

@@ -14,7 +14,6 @@ from rich.cells import cell_len
 from sessionlog.analytics.block import COLUMNS, Block, BlockReport
 from sessionlog.analytics.columns import names_of
 from sessionlog.analytics.limits import RateLimit
-from sessionlog.ledger.reading import LoggedLimit
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import human_count
 from sessionlog.render.report import render_csv
@@ -167,8 +166,8 @@ def test_clocks_are_those_of_the_zone():
 
 
 def limits(**fields):
-    known = {"time_ns": PRESENT_NS - 10 * MINUTE, "name": "primary", "used_percent": 50.0}
-    word = RateLimit(source="codex", limit=LoggedLimit(**(known | fields)), now_ns=PRESENT_NS)
+    known = {"time_ns": PRESENT_NS - 10 * MINUTE, "name": "primary", "logged_percent": 50.0}
+    word = RateLimit(source="codex", **(known | fields), now_ns=PRESENT_NS)
     return BlockReport(window=None, hours=5, limits=(word,))
 
 
@@ -177,12 +176,12 @@ def limits(**fields):
     [
         ({}, "codex primary █████░░░░░ 50 % – – 10m 00s"),
         (
-            {"used_percent": 25.0, "window_minutes": 300, "resets_ns": NOON + 4 * HOUR, "plan": "plus"},
+            {"logged_percent": 25.0, "window_minutes": 300, "resets_ns": NOON + 4 * HOUR, "plan": "plus"},
             "codex primary ██▌░░░░░░░ 25 % 5h 00m 20 Nov 16:00 10m 00s plus",
         ),
         ({"resets_ns": NOON}, "codex primary – – window over since 20 Nov 12:00 10m 00s"),
-        ({"used_percent": 130.0}, "codex primary ██████████ 130 % – – 10m 00s"),
-        ({"used_percent": 0.0}, "codex primary ░░░░░░░░░░ 0 % – – 10m 00s"),
+        ({"logged_percent": 130.0}, "codex primary ██████████ 130 % – – 10m 00s"),
+        ({"logged_percent": 0.0}, "codex primary ░░░░░░░░░░ 0 % – – 10m 00s"),
         ({"resets_ns": 10**30}, "codex primary █████░░░░░ 50 % – 31 Dec 9999 23:59 10m 00s"),
     ],
 )
@@ -194,7 +193,7 @@ def test_a_limit_is_what_was_said_of_it(fields, line):
 @pytest.mark.parametrize(("used", "style"), [(79.0, set()), (80.0, {"unfinished"}), (100.0, {"failed"})])
 def test_colours_warn_of_a_limit(used, style):
     """Yellow when it is nearly used up, red when it is."""
-    [line] = [line for line in render(limits(used_percent=used)) if line.plain.startswith("codex")]
+    [line] = [line for line in render(limits(logged_percent=used)) if line.plain.startswith("codex")]
     assert {part for _, part in line.parts} - {"", "secondary"} == style
 
 

@@ -242,7 +242,7 @@ def test_marks_are_the_same_everywhere():
     text = shown(question.answer(book, NOW_NS)[0].to_dict())
     assert "~$1.00+" in next(row for row in text.splitlines() if row.startswith("b ")).split()
     assert "~$1.00" in next(row for row in text.splitlines() if "without a task" in row).split()
-    assert "~ estimated from the price list" in text
+    assert "~ estimated from tokens and prices" in text
     assert "+ at least:" in text
     assert "not all is known: there is no price for none/none" in text
 

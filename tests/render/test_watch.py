@@ -15,7 +15,6 @@ from sessionlog.analytics.budgets.rules import parse_budgets
 from sessionlog.analytics.budgets.states import BudgetState
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, WatchEvent, WatchSnapshot
-from sessionlog.ledger.reading import LoggedLimit
 from sessionlog.render.console import THEME
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.numbers import human_count
@@ -64,8 +63,7 @@ def budget(name, used, limit, unit="usd", level="ok", **more):
 
 def limit(name, used, minutes, resets_ns, source="codex"):
     """A provider's word."""
-    word = LoggedLimit(time_ns=NOON - MINUTE, name=name, used_percent=used, window_minutes=minutes, resets_ns=resets_ns)
-    return RateLimit(source=source, limit=word, now_ns=NOON)
+    return RateLimit(source, name, NOON - MINUTE, used, minutes, resets_ns, now_ns=NOON)
 
 
 def event(kind, seconds, **more):

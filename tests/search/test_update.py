@@ -25,6 +25,7 @@ from sessionlog.search.segments import numbers_of
 from sessionlog.search.store import index_path, open_index
 from tests.reliability.children import fork, wait
 from tests.search.transcripts import Home, answered, called, returned, said, session_id
+from tests.turns import by_turns
 
 
 @pytest.fixture
@@ -182,6 +183,66 @@ def test_a_damaged_index_is_made_anew(home, damage):
     assert str(home.index) in note
 
 
+def answers(home):
+    """The hits of some searches with their texts and places, and the notes."""
+    found = [home.find(*words, limit=None) for words in (("importer",), ("word7",), ("word3", "word5"))]
+    hits = [(hit.session, hit.kind, hit.time_ns, hit.turn, hit.path, hit.text) for one in found for hit in one.hits]
+    return hits, [one.total for one in found], [note for one in found for note in one.notes]
+
+
+HEADER, BITS = 100, 200
+
+
+@pytest.mark.parametrize("part", by_turns(range(20), 10))
+def test_every_flipped_bit_leaves_right_hits(home, part):
+    """Also after a log has grown; where the index was made anew a note has its path."""
+    chance = random.Random(part)
+    for log in range(3, 9):
+        home.write(log, *(said(" ".join(f"word{chance.randrange(30)}" for _ in range(9)), n) for n in range(12)))
+    hits, totals, _ = answers(home)
+    with closing(sqlite3.connect(home.index)) as index:
+        index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = home.index.read_bytes()
+    bits = [chance.randrange(8 * HEADER), *(chance.randrange(8 * len(whole)) for _ in range(BITS // 20))]
+    for bit in bits:
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        home.index.write_bytes(flipped)
+        found, counted, notes = answers(home)
+        assert (found, counted) == (hits, totals), bit
+        assert len(notes) <= 1
+        assert all(note.endswith(f"and is made anew: {home.index}") for note in notes)
+    home.write(2, said("the importer again", 9), ago=5)
+    assert len(home.texts("importer")) == 4
+
+
+def test_damaged_digests_are_noticed_by_the_searches_that_need_them(home):
+    """Which are those of very many hits with copies."""
+    first = [said("set the budget", 1), answered("done", 2)]
+    home.write(3, *first)
+    begun = {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-11-20T10:02:00.000Z"}
+    home.write(4, begun, *({**row, "timestamp": "2026-11-20T10:00:30.000Z"} for row in first))
+    with patch.object(candidates, "_MANY", 0):
+        [hit] = home.find("budget").hits
+        with closing(sqlite3.connect(home.index)) as index, index:
+            index.execute("DELETE FROM digests WHERE segment = (SELECT min(segment) FROM digests)")
+        found = home.find("budget")
+    assert found.hits == (hit,)
+    assert len(found.notes) == 1
+
+
+def test_an_index_whose_update_was_killed_before_its_checksum_is_used(home):
+    """It is whole; the next update gives it one."""
+    with patch.object(updating, "store_checksums"):
+        home.find("importer")
+    assert len(home.find("importer").hits) == 3
+    home.write(2, said("the importer again", 9), ago=5)
+    found = home.find("importer")
+    assert (len(found.hits), found.notes) == (4, ())
+    with closing(sqlite3.connect(home.index)) as index:
+        assert index.execute("SELECT count(*) FROM meta WHERE name = 'checksum'").fetchone() == (1,)
+
+
 @pytest.mark.parametrize(("version", "word"), [(1, "an older"), (99, "another")])
 def test_an_index_of_another_version_is_made_anew(home, version, word):
     """It is not damaged."""
@@ -249,6 +310,33 @@ def test_a_rival_has_read_the_same_log(home):
     index.close()
     assert counts(home) == (4, 0)
     assert len(home.texts("importer")) == 3
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_a_rival_has_read_more_of_the_same_log(home, long):
+    """What it has appended meanwhile is not appended twice, nor replaced by less."""
+    if long:
+        home.write(1, *(said(f"filler number {n} " + "x y z " * 200, 3) for n in range(80)))
+    home.find("importer")
+    before, _ = counts(home)
+    home.write(1, said("and now the exporter", 5), ago=8)
+    book = open_ledger(home.place.ledger, PriceBook.load())
+    refresh(book, home.env)
+    book.close()
+
+    def read_before_a_rival(jobs):
+        [job] = jobs
+        assert (job.resume is not None) == long
+        late = [*updating.run_here(jobs), *updating.run_here(jobs)]
+        home.write(1, said("the exporter again", 6), ago=7)
+        yield from (*updating.run_here(jobs), *late)
+
+    with closing(open_index(index_path(home.place.ledger))[0]) as index:
+        updating.update(index, home.place.ledger, runner=read_before_a_rival)
+        items = index.execute("SELECT sum(count) FROM segments").fetchone()
+    assert counts(home) == (before + 2, 0)
+    assert items == (before + 1,)
+    assert home.texts("exporter") == ["the exporter again", "and now the exporter"]
 
 
 def test_an_unchanged_ledger_is_not_compared_again(home):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.reliability.children import in_child
 from tests.security.commands import run
-from tests.security.every_command import all_commands, build_logs
+from tests.security.every_command import all_commands, build_logs, run_line
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = frozenset({
@@ -62,7 +62,7 @@ def test_p16_no_command_changes_a_log(tmp_path, monkeypatch, which):
     def work():
         touched = []
         watch([os.path.realpath(folder) for folder in folders], touched)
-        codes = {" ".join(line): run(*line).code for line in lines}
+        codes = {" ".join(line): run_line(line).code for line in lines}
         return codes, touched
 
     codes, touched = in_child(work)

@@ -20,7 +20,7 @@ from sessionlog.ledger.scanning import scan_or_explain
 from sessionlog.reader.stream import read_events
 from sessionlog.reader.unpack import zstd_module
 from sessionlog.sources import native
-from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE, holds_events, session_id_of
+from sessionlog.sources.native import SOURCE, holds_events, session_id_of
 from sessionlog.sources.protocol import Log
 from tests.profiles import examples
 from tests.sources.logs import (
@@ -168,11 +168,6 @@ def test_a_torn_line_that_is_passed_over_is_damage_too(tmp_path):
     """A line without its end is named whatever type its head says; it is no event."""
     session = scanned(tmp_path, start("10:00:00"), TORN + b"\n", answered("10:00:02"))
     assert [(p.line, p.kind) for p in session.problems.first] == [(2, "not_json")]
-
-
-def test_usage_is_taken_from_lines_up_to_64_mib():
-    """The limit of the scan is DESIGN's."""
-    assert MAX_SCAN_LINE == 64 * 1024 * 1024
 
 
 # --- passing over

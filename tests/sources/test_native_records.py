@@ -4,7 +4,7 @@ import pytest
 
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.sources.record import LONGEST_NAME
-from tests.sources.logs import answered, asked, at, ended, go_start, one_record, scanned, start
+from tests.sources.logs import answered, asked, at, ended, event, go_start, one_record, scanned, start
 
 
 def costs(session):
@@ -55,18 +55,21 @@ def test_names_of_the_wrong_type_are_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("system", "provider", "harness", "found"),
+    ("begin", "system", "provider", "harness", "found"),
     [
-        ("azure", "openai", "codex", "azure"),
-        (None, "openai", "codex", "openai"),
-        (None, "", "codex", "codex"),
-        (None, None, None, "unknown"),
+        (start, "azure", "openai", "codex", "azure"),
+        (start, None, "openai", "codex", "openai"),
+        (start, None, "", "my-agent.py", "unknown"),
+        (start, None, None, None, "unknown"),
+        (go_start, None, "openai", "codex", "openai"),
+        (go_start, None, "", "codex", "codex"),
+        (go_start, None, None, None, "unknown"),
     ],
 )
-def test_the_provider_is_found_in_one_order(tmp_path, system, provider, harness, found):
-    """Who served the call, else whom the session asked, else the harness that ran it."""
-    begin = start(provider=provider, resolved_harness=harness)
-    assert one_record(tmp_path, begin, answered(attempt={"provider_system": system})).provider == found
+def test_the_provider_is_found_in_one_order(tmp_path, begin, system, provider, harness, found):
+    """Who served the call, else whom the session asked, else in the Go dialect the harness; a command is no provider."""
+    begun = begin(provider=provider, resolved_harness=harness)
+    assert one_record(tmp_path, begun, answered(attempt={"provider_system": system})).provider == found
 
 
 def test_failover_has_two_providers(tmp_path):
@@ -176,10 +179,40 @@ def test_an_end_without_cost_leaves_its_rest_unknown(tmp_path):
     assert costs(session) == [(500_000_000, True), (None, True)]
 
 
-@pytest.mark.parametrize(("lines", "priced"), [((), False), ((ended(),), True)])
-def test_a_session_that_used_nothing_yet_has_no_unknown_cost(tmp_path, lines, priced):
-    """Before its end a session without responses has no cost to know."""
-    assert one_record(tmp_path, start(), *lines).priced is priced
+CALL = event("tool.call", "10:00:01", {"tool": "bash"})
+
+
+@pytest.mark.parametrize(
+    "lines", [(), (ended(),), (ended(status="error"),), (CALL, ended()), (ended(cost_usd=0, tokens={"input": 0}),)]
+)
+def test_a_session_that_sent_no_request_has_no_unknown_cost(tmp_path, lines):
+    """Nothing was sent, so nothing can have cost anything; it is listed, and not counted."""
+    session = scanned(tmp_path, start(prompt="x"), *lines)
+    [record] = session.records
+    assert (session.counted, record.priced, record.requests, record.usage.total) == (False, False, 0, 0)
+
+
+def test_a_request_without_an_answer_has_an_unknown_cost_when_its_run_has_ended(tmp_path):
+    """The provider may have charged it; while it is under way, nothing is known to be missing."""
+    for lines, priced in (((), False), ((ended(status="error"),), True), ((ended(), CALL, ended()), True)):
+        session = scanned(tmp_path, start(), asked(model="m"), *lines)
+        assert (session.counted, [record.priced for record in session.records]) == (True, [priced])
+    later = scanned(tmp_path, start(), ended(), asked("10:00:09", model="m"))
+    assert (later.counted, [record.priced for record in later.records]) == (True, [False])
+
+
+def test_totals_without_a_request_count(tmp_path):
+    """An end that reports tokens or a cost knows of requests that nobody logged."""
+    tokens = scanned(tmp_path, start(), ended(tokens={"input": 1}))
+    assert (tokens.counted, costs(tokens)) == (True, [(None, True)])
+    cost = scanned(tmp_path, start(), ended(cost_usd=0.5))
+    assert (cost.counted, cost.records[0].cost_nano) == (True, 500_000_000)
+
+
+def test_in_the_go_dialect_a_session_without_a_request_counts(tmp_path):
+    """As the original has it: the cost of one that ended without any is unknown."""
+    session = scanned(tmp_path, go_start(), ended())
+    assert (session.counted, costs(session)) == (True, [(None, True)])
 
 
 # --- how it ended

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.sources import native
-from sessionlog.sources.native import MAX_SCAN_LINE, SOURCE
+from sessionlog.sources.native import SOURCE
 from tests.profiles import examples
 from tests.sources.logs import LONG_AGO, answered, asked, ended, event, progress, start
 
@@ -148,14 +149,14 @@ LINES = st.one_of(
 )
 
 
-@pytest.mark.parametrize("max_line", [300, MAX_SCAN_LINE])
+@pytest.mark.parametrize("max_line", [300, MAX_LINE])
 @examples(150)
 @given(lines=st.lists(LINES, max_size=14))
 def test_both_ways_give_the_same(path, max_line, lines):
     """Records, tools, times, damage and where the reading ended, for any lines."""
     content = b"".join(lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "MAX_SCAN_LINE", max_line)
+        patch.setattr(native, "MAX_LINE", max_line)
         assert scan(path, content) == decoded(path, content)
 
 

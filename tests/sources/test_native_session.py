@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog.events.tokens import TokenUsage
-from tests.sources.logs import answered, asked, at, ended, event, one_record, progress, scanned, start
+from tests.sources.logs import answered, asked, at, ended, event, go_start, one_record, progress, scanned, start
 
 # --- whose it is
 
@@ -161,10 +161,15 @@ PIN = event("rejected_override", "10:00:01", {"rejection_error": "no such model"
 @pytest.mark.parametrize(
     ("lines", "counted"),
     [
-        ([start()], True),
+        ([start()], False),
         ([start(), PIN], False),
-        ([start(), PIN, ended(status="error")], True),
+        ([start(), PIN, ended(status="error")], False),
         ([start(), PIN, answered()], True),
+        ([start(), asked()], True),
+        ([go_start()], True),
+        ([go_start(), PIN], False),
+        ([go_start(), PIN, ended(status="error")], True),
+        ([go_start(), PIN, answered()], True),
         ([PIN], False),
         ([event("session.start", "10:00:00", None)], False),
         ([event("session.start", "10:00:00", None), answered()], True),
@@ -174,7 +179,7 @@ PIN = event("rejected_override", "10:00:01", {"rejection_error": "no such model"
     ],
 )
 def test_what_is_listed_but_not_counted(tmp_path, lines, counted):
-    """A rejected pin and a start without data are no use of a model."""
+    """A session without a request, and in the Go dialect a rejected pin and a start without data, use no model."""
     session = scanned(tmp_path, *lines)
     assert session.counted is counted
     assert len(session.records) == 1

@@ -1,15 +1,23 @@
 """Secrets in logs: every agent's files, packed ones and databases; copies without them, originals untouched."""
 
 import gzip
+import io
 import json
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
+from sessionlog.events.redact import replace_spans
+from sessionlog.events.secrets import find_spans
+from sessionlog.events.secrets.rules import NAMED, RULES
+from sessionlog.reader.unpack import zstd_module
 from sessionlog.sources import scrub
 from sessionlog.sources.scrub import scrub_file, scrub_logs
 
@@ -56,7 +64,7 @@ def test_a_packed_log_is_searched_and_unpacked(log, tmp_path):
     """Its copy is plain."""
     packed = log.with_name("p.jsonl.gz")
     packed.write_bytes(gzip.compress(log.read_bytes()))
-    found = scrub_file(str(packed), copy=str(tmp_path / "clean" / "p.jsonl.gz"))
+    found = scrub_file(str(packed), copy=str(tmp_path / "clean" / "p.jsonl"))
     assert found.counts == {"github-token": 2}
     assert TOKEN.encode() not in (tmp_path / "clean" / "p.jsonl").read_bytes()
 
@@ -162,3 +170,181 @@ def test_an_interrupt_leaves_no_temporary_file_of_a_copy(log, tmp_path):
     assert sorted(os.listdir(clean)) == [
         ".other.jsonl.12345678", ".s.jsonl.12345678", "[a-z].jsonl", "packed.jsonl", "s.jsonl"
     ]  # fmt: skip
+
+
+SAMPLES = [(rule.id, text) for rule in (*RULES, *NAMED) for text in rule.positive]
+
+
+@pytest.mark.parametrize(("rule", "text"), SAMPLES, ids=[f"{rule}-{n}" for n, (rule, _) in enumerate(SAMPLES)])
+def test_p17_a_secret_is_found_wherever_a_long_line_is_cut(rule, text, monkeypatch):
+    """Of every rule, at every byte around a cut and around the end of a piece: as in the line as a whole."""
+    monkeypatch.setattr(scrub, "_PIECE", 1024)
+    monkeypatch.setattr(scrub, "_OVERLAP", 1024)
+    inner = json.dumps(text)[1:-1].encode()
+    around_the_cut, around_the_end = (range(at - len(inner) - 2, at + 3, step) for at, step in ((512, 1), (1024, 7)))
+    for begin in (*around_the_cut, *around_the_end):
+        line = (b'"' + b"x. " * 345)[:begin] + b" " + inner + b' end", ' + b'"y", ' * 220
+        pieces = list(scrub._pieces(io.BytesIO(line)))
+        assert b"".join(piece for piece, _ in pieces) == line
+        found, offset = [], 0
+        for piece, spans in pieces:
+            found += [(offset + first, offset + last, name) for first, last, name in spans]
+            offset += len(piece)
+        assert found == find_spans(line), begin
+        assert [name for _, _, name in found] == [rule]
+
+
+def test_p17_a_key_of_any_length_is_found_where_a_line_is_cut(monkeypatch):
+    """Longer than what two pieces have in common."""
+    monkeypatch.setattr(scrub, "_PIECE", 4096)
+    monkeypatch.setattr(scrub, "_OVERLAP", 512)
+    key = "-----BEGIN PRIVATE KEY-----\\n" + "MIIEa1B2c3D4\\n" * 150 + "-----END PRIVATE KEY-----"
+    for begin in range(3000, 4300, 7):
+        line = ("x. " * 2000)[:begin] + key + " x." * 2000
+        pieces = [replace_spans(*one) for one in scrub._pieces(io.BytesIO(line.encode()))]
+        assert b"".join(pieces).decode() == line.replace(key, "[redacted]"), begin
+
+
+def test_p17_a_key_in_several_lines_of_a_text_is_found(tmp_path):
+    """The chat history of an agent is plain text; what follows is found in its line."""
+    log = tmp_path / "chat.md"
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEa1B2c3D4\n" * 40 + "-----END RSA PRIVATE KEY-----"
+    log.write_text(f"one\n{key}\nthen {TOKEN}\nlast")
+    found = scrub_file(str(log), copy=str(tmp_path / "clean.md"))
+    assert [(f.rule, f.line, f.offset) for f in found.findings] == [("private-key", 2, 0), ("github-token", 44, 5)]
+    assert (tmp_path / "clean.md").read_text() == "one\n[redacted]\nthen [redacted]\nlast"
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_p17_a_log_and_its_packed_twin_are_both_searched(log, tmp_path, suffix, is_named):
+    """Reports read one of them; a secret may be in either. Their copies have different names."""
+    packed = log.with_name(f"s.jsonl{suffix}")
+    data = event("another") + event(TOKEN)
+    packed.write_bytes(gzip.compress(data.encode()) if suffix == ".gz" else zstd_module("this").compress(data.encode()))
+    clean = tmp_path / "clean"
+    found = list(scrub_logs([str(packed if is_named else log.parent)], {}, copies=str(clean)))
+    assert {item.path: item.counts["github-token"] for item in found} == {str(log): 2, str(packed): 1}
+    assert sorted(os.listdir(clean)) == sorted(["s.jsonl", f"s{suffix}.jsonl"])
+    assert (clean / f"s{suffix}.jsonl").read_text() == data.replace(TOKEN, "[redacted]")
+
+
+OTHER = "ghp_" + "x1Y2" * 9
+REFUSED = {
+    "unique values": "CREATE TABLE t (v TEXT UNIQUE); INSERT INTO t VALUES ('{0}'), ('{1}')",
+    "unique index": "CREATE TABLE t (v TEXT); CREATE UNIQUE INDEX i ON t (v); INSERT INTO t VALUES ('{0}'), ('{1}')",
+    "primary keys": "CREATE TABLE t (v TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO t VALUES ('{0}'), ('{1}')",
+    "an index of texts that are not kept": "CREATE VIRTUAL TABLE t USING fts5(v, content='');"
+    "CREATE TABLE u (v TEXT); INSERT INTO u VALUES ('{0}'); INSERT INTO t (v) VALUES ('{0}')",
+    "an index of a table that is gone": "CREATE TABLE u (v TEXT); INSERT INTO u VALUES ('{0}');"
+    "CREATE VIRTUAL TABLE t USING fts5(v, content=gone)",
+    "a generated column that makes one": "CREATE TABLE t (a TEXT, v TEXT AS ('ghp_' || a)); INSERT INTO t (a) VALUES (substr('{0}', 5))",
+    "the schema": "CREATE TABLE t (v TEXT DEFAULT '{0}')",
+}
+CLEANED = {
+    "generated columns": "CREATE TABLE t (v TEXT, g TEXT AS (v || '!') STORED, h AS (upper(g))); INSERT INTO t (v) VALUES ('{0}')",
+    "a check": "CREATE TABLE t (v TEXT CHECK (length(v) = 40)); INSERT INTO t VALUES ('{0}')",
+    "a strict table": "CREATE TABLE t (v TEXT, b BLOB, n INT) STRICT; INSERT INTO t VALUES ('{0}', x'00ff', 5)",
+    "an index of another table": "CREATE TABLE u (v TEXT); INSERT INTO u VALUES ('{0}');"
+    "CREATE VIRTUAL TABLE t USING fts5(v, content=u); INSERT INTO t(t) VALUES ('rebuild')",
+    "an index of a view": "CREATE TABLE u (w TEXT); INSERT INTO u VALUES ('{0}');"
+    "CREATE VIEW d AS SELECT rowid, w AS v FROM u; CREATE VIRTUAL TABLE t USING fts5(v, content=d, content_rowid=rowid)",
+    "words of an index": "CREATE VIRTUAL TABLE t USING fts5(v); INSERT INTO t VALUES ('{0}');"
+    "CREATE VIRTUAL TABLE w USING fts5vocab(t, row)",
+    "an old index": "CREATE VIRTUAL TABLE t USING fts4(v); INSERT INTO t VALUES ('{0}')",
+    "a trigger": "CREATE TABLE t (v TEXT); INSERT INTO t VALUES ('{0}');"
+    "CREATE TRIGGER w BEFORE UPDATE ON t BEGIN SELECT RAISE(ABORT, 'no'); END",
+    "a view": "CREATE TABLE t (v TEXT); INSERT INTO t VALUES ('{0}'); CREATE VIEW d AS SELECT v FROM t",
+    "text that is no UTF-8": "CREATE TABLE t (v TEXT); INSERT INTO t VALUES (CAST(CAST('{0} ' AS BLOB) || x'ff' AS TEXT))",
+    "another encoding": "PRAGMA encoding = 'UTF-16'; CREATE TABLE t (v TEXT); INSERT INTO t VALUES ('{0}')",
+    "a write-ahead log": "PRAGMA journal_mode = WAL; CREATE TABLE t (v TEXT); INSERT INTO t VALUES ('{0}')",
+    "odd names": 'CREATE TABLE "a ""b" ("c ""d" TEXT); INSERT INTO "a ""b" VALUES (\'{0}\')',
+}
+
+
+def made(path, script):
+    connection = sqlite3.connect(path)
+    connection.executescript(script.replace("{0}", TOKEN).replace("{1}", OTHER))
+    return connection
+
+
+def bytes_below(folder):
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file()).replace(b"\0", b"").lower()
+
+
+@pytest.mark.parametrize("script", REFUSED.values(), ids=REFUSED.keys())
+def test_p17_a_database_whose_secrets_cannot_be_replaced_is_not_copied(script, tmp_path):
+    """Nothing of it is left, and the reason is named; the places of its secrets are, too."""
+    made(tmp_path / "logs.db", script).close()
+    found = scrub_file(str(tmp_path / "logs.db"), copy=str(tmp_path / "clean" / "logs.db"))
+    assert found.problem.startswith("not copied: ")
+    assert (found.copy, list((tmp_path / "clean").iterdir())) == ("", [])
+    assert found.counts["github-token"] >= 1
+    assert "a1B2" not in found.problem
+
+
+@pytest.mark.parametrize("script", CLEANED.values(), ids=CLEANED.keys())
+def test_p17_a_database_of_any_kind_is_copied_without_its_secrets(script, tmp_path):
+    """No byte of a secret is in the copy, which SQLite finds sound; the original stays."""
+    with closing(made(tmp_path / "logs.db", script)):  # open: what is in a write-ahead log stays there
+        read = [path for path in tmp_path.iterdir() if not path.name.endswith("-shm")]  # where readers are written down
+        before = [path.read_bytes() for path in read]
+        found = scrub_file(str(tmp_path / "logs.db"), copy=str(tmp_path / "clean" / "logs.db"))
+        assert [path.read_bytes() for path in read] == before
+    assert (found.problem, os.listdir(tmp_path / "clean")) == ("", ["logs.db"])
+    assert found.counts["github-token"] >= 1
+    assert b"a1b2a1b2" not in bytes_below(tmp_path / "clean")
+    with closing(sqlite3.connect(found.copy)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_values_without_a_secret_stay_as_they_are(tmp_path):
+    """Beside one with a secret, in the same column: numbers, blobs, nothing, and text that is no UTF-8."""
+    values = "(5), (2.5), (NULL), (x'00ff'), (CAST(x'61ff62' AS TEXT)), ('{0}')"
+    made(tmp_path / "logs.db", f"CREATE TABLE t (v); INSERT INTO t VALUES {values}").close()
+    found = scrub_file(str(tmp_path / "logs.db"), copy=str(tmp_path / "clean.db"))
+    asked = "SELECT typeof(v), hex(v) FROM t WHERE rowid < 6"
+    with closing(sqlite3.connect(found.copy)) as clean, closing(sqlite3.connect(found.path)) as original:
+        assert clean.execute(asked).fetchall() == original.execute(asked).fetchall()
+        assert clean.execute("SELECT v FROM t WHERE rowid = 6").fetchone() == ("[redacted]",)
+
+
+KILLED = """
+import os, signal, sys
+from sessionlog.sources import scrub
+
+after, number = sys.argv[3], int(sys.argv[4])
+real = getattr(scrub, after)
+
+def stopped(*args):
+    real(*args)
+    os.kill(os.getpid(), number)
+
+setattr(scrub, after, stopped)
+scrub.scrub_file(sys.argv[1], copy=sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("after", ["_own_columns", "_replace_values"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_p17_a_copy_that_is_stopped_leaves_nothing(database, tmp_path, after, number):
+    """Not under a temporary name either: the file has none while it holds a secret."""
+    clean = tmp_path / "clean"
+    clean.mkdir()
+    command = [sys.executable, "-c", KILLED, str(database), str(clean / "logs.db"), after, str(int(number))]
+    assert subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode != 0
+    assert list(clean.iterdir()) == []
+
+
+def test_p17_secrets_at_the_cut_of_a_line_of_megabytes_are_found(tmp_path):
+    """With the sizes of pieces that users have: values known by name, keys, and tokens, close together."""
+    key = "-----BEGIN PRIVATE KEY-----\\n" + "MIIEa1B2c3D4\\n" * 20 + "-----END PRIVATE KEY-----"
+    secrets = [f'"password": "{PASSWORD}"', f'"k": "{key}"', f'"t": "{TOKEN}"']
+    many = ", ".join(secrets * 400)
+    log = tmp_path / "s.jsonl"
+    log.write_text("{" + '"w": "words", ' * ((scrub._PIECE - len(many) // 2) // 14) + many + "}")
+    found = scrub_file(str(log), copy=str(tmp_path / "clean.jsonl"))
+    assert found.counts == {"password-by-name": 400, "private-key": 400, "github-token": 400}
+    clean = (tmp_path / "clean.jsonl").read_text()
+    assert [secret for secret in (PASSWORD, TOKEN, "MIIE") if secret in clean] == []

@@ -143,6 +143,20 @@ def test_usage_is_narrowed_and_widened(app):
     drive(app, steps)
 
 
+def test_of_many_days_the_newest_are_shown(app, monkeypatch):
+    """Enter on one of them narrows to that day."""
+    monkeypatch.setattr(views, "_ROWS", 1)
+
+    async def steps(pilot):
+        await pilot.press("2", "right", "right", "right", "right", "d")
+        await until(pilot, lambda: "by day · all time" in screen(app) and "1 more row (--limit)" in screen(app))
+        assert "21 Nov" in screen(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "2026-11-21" in screen(app))
+
+    drive(app, steps)
+
+
 def test_keys_that_come_at_once_belong_to_the_view_that_they_open(app):
     """A slow connection brings several keys in one piece: the second is not for the view before."""
 
@@ -353,3 +367,14 @@ def test_the_progress_of_an_old_question_is_not_shown(app):
         assert "the newer answer" in screen(app)
 
     drive(app, steps)
+
+
+def test_pages_of_sessions_whose_ids_are_alike_are_files_of_their_own(app, tmp_path):
+    """Opened again, a session has the page that it had."""
+    ids = ["story", "Story", "sto:ry", "sto?ry"]
+    for name in ids[1:]:
+        shutil.copy(STORY, tmp_path / "logs" / f"{name}.jsonl")
+    found = [one for one in app.queries.sessions({}, None, lambda *_: None).rows if one.session in ids]
+    pages = [app.queries.page(one) for one in found]
+    assert len({os.path.basename(path).casefold() for path in pages}) == len(ids)
+    assert [app.queries.page(one) for one in found] == pages

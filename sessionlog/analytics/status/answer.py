@@ -91,7 +91,9 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> SessionRow 
     if target is None:
         found = sums.find_newest(query, now_ns)
     elif os.path.exists(target):
-        found = sums.find_in_log(query, _spellings(target), now_ns)
+        from sessionlog.ledger.identity import stored_forms
+
+        found = sums.find_in_log(query, stored_forms(target), now_ns)
     else:
         found = sums.find_named(query, target, now_ns)
     if len(found) > 1:
@@ -101,14 +103,6 @@ def choose_session(query: Query, target: str | None, now_ns: int) -> SessionRow 
         alike = len(names) < len(found)
         raise AmbiguousSession(str(target), tuple(one.path if alike else one.session for one in found))
     return found[0] if found else None
-
-
-def _spellings(path: str) -> tuple[str | bytes, ...]:
-    """The forms in which the ledger may have stored a path."""
-    from sessionlog.ledger.identity import stored_path
-
-    forms = (path, os.path.abspath(path), os.path.realpath(path))
-    return tuple(map(stored_path, dict.fromkeys(forms)))
 
 
 def answer(

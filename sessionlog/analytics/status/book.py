@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+from sessionlog import files
 from sessionlog.analytics.status.answer import Status
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.unreadable import notes_of
@@ -26,6 +27,8 @@ from sessionlog.ledger.sync import Progress, sync
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.registry import all_sources
+
+_T = TypeVar("_T")
 
 _LOGS = """
 SELECT DISTINCT f.path, f.mtime_ns, f.ctime_ns, f.size, f.inode
@@ -41,7 +44,7 @@ def _is_in_agent_folder(path: str, env: Mapping[str, str]) -> bool:
 
 def _is_alone(target: str | None, env: Mapping[str, str]) -> bool:
     """Whether the target is a path outside the agents' folders, which the ledger does not cover."""
-    return target is not None and os.path.exists(target) and not _is_in_agent_folder(target, env)
+    return target is not None and files.stat_path(target) is not None and not _is_in_agent_folder(target, env)
 
 
 def ask_logs(
@@ -54,7 +57,6 @@ def ask_logs(
     progress: Progress | None = None,
 ) -> tuple[Status, list[str]]:
     """Read the logs and return the status and notes; parameters and errors as for `ask_status`."""
-    alone = _is_alone(question.target, env)
     notes: list[str] = []
 
     def answer(book: Book, *, alone: bool) -> Status | None:
@@ -64,14 +66,40 @@ def ask_logs(
             notes.extend(_which_of_several(book, str(question.target), found[0]))
         return None if found is None else found[0]
 
-    for is_alone in (True,) if alone else (False, True):
-        if is_alone and (question.target is None or not os.path.exists(question.target)):
+    status = ask_about(question.target, answer, env=env, ledger=ledger, prices=prices, progress=progress)
+    if status is None:
+        raise question.not_found()
+    return status, notes
+
+
+def ask_about(
+    target: str | None,
+    question: Callable[..., _T | None],
+    *,
+    env: Mapping[str, str],
+    ledger: str | None,
+    prices: PriceBook | None = None,
+    progress: Progress | None = None,
+) -> _T | None:
+    """Return what `question` returns for the ledger, else for the logs at `target` alone; None if both return None.
+
+    Args:
+        target: A path or an id; None for no session in particular. A path outside the agents' folders is read alone at
+            once.
+        question: Called with a book, and with `alone`: whether the book holds the target and nothing else.
+        env: The environment, by which the folders of agents' logs are found.
+        ledger: The ledger's file; None scans all logs into memory.
+        prices: Prices of responses without a recorded cost; the list prices when None.
+        progress: Called after every log.
+    """
+    for alone in (True,) if _is_alone(target, env) else (False, True):
+        if alone and (target is None or files.stat_path(target) is None):
             break
-        where = Where(paths=[str(question.target)] if is_alone else None, ledger=ledger, env=env, progress=progress)
-        status = ask(where, prices or PriceBook.load(), partial(answer, alone=is_alone))
-        if status is not None:
-            return status, notes
-    raise question.not_found()
+        where = Where(paths=[str(target)] if alone else None, ledger=ledger, env=env, progress=progress)
+        found = ask(where, prices or PriceBook.load(), partial(question, alone=alone))
+        if found is not None:
+            return found
+    return None
 
 
 def _which_of_several(book: Book, target: str, status: Status) -> list[str]:

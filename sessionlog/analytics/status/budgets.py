@@ -1,10 +1,11 @@
 """Provider budgets: the rate-limit windows that logs report, by name, in the same shape as own budgets (`status.own`).
 
-How much a plan allows is never guessed: there is only the provider's last reported percentage, and no value once its
-window is over. The module imports nothing (see `status.sums`).
+`limits` reads them, for every command. The module imports little (see `status.sums`).
 """
 
 from __future__ import annotations
+
+from sessionlog.analytics.limits import RateLimit, rate_limits, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,16 +17,6 @@ WINDOWS = (("hourly", 300.0), ("weekly", 10080.0))
 """Name and minutes of providers' windows; the document's name of the five hours is `hourly`."""
 
 _NEAR = 0.01  # some logs have 299 minutes
-_MINUTE_NS = 60 * 1_000_000_000
-_LAST_NS = 253_402_300_799 * 1_000_000_000  # the end of the year 9999
-
-_LIMITS = """
-SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
-WHERE file_id NOT IN (SELECT id FROM files WHERE missing = 2)
-  AND (:source IS NULL OR source = :source) AND time_ns <= :now_ns
-ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent
-"""
-"""The last row of a limit is the latest report of it, as in `Book.limits`."""
 
 
 def provider_windows(
@@ -39,11 +30,11 @@ def provider_windows(
         now_ns: The present; later reports are ignored.
         unavailable: Gets a reason for each null.
     """
-    latest = {(row[0], row[1]): row for row in query(_LIMITS, {"source": source, "now_ns": now_ns})}
     budgets: dict[str, dict[str, Any] | None] = {}
-    for row in sorted(latest.values(), key=lambda row: (row[4] or 0, row[0], row[1])):
-        name = free_name(_name(row[1], row[4]), str(row[0]), budgets)
-        budgets[name] = _window(row, now_ns, f"usage.budgets.{name}", unavailable)
+    limits = rate_limits(query, now_ns, source)
+    for one in sorted(limits, key=lambda one: (one.window_minutes or 0, one.source, one.name)):
+        name = free_name(_name(one.name, one.window_minutes), one.source, budgets)
+        budgets[name] = _window(one, f"usage.budgets.{name}", unavailable)
     for name, _ in WINDOWS:
         if name not in budgets:
             budgets[name] = None
@@ -66,21 +57,20 @@ def window_entry(used: float | None, minutes: float | None, resets_ns: int | Non
     }
 
 
-def _window(row: tuple[Any, ...], now_ns: int, at: str, unavailable: dict[str, str]) -> dict[str, Any]:
-    source, name, time_ns, used, minutes, resets_ns, plan = row
-    over_ns = time_ns + round(minutes * _MINUTE_NS) if resets_ns is None and minutes is not None else resets_ns
-    entry = window_entry(_whole(used), minutes, resets_ns, str(source))
-    if over_ns is not None and over_ns <= now_ns:
-        entry |= {"used": None, "percent": None, "left": None, "resetsAt": None}
-        reason = f"the window that was {_whole(used)} % used was over at {stamp(over_ns)}; nothing newer is logged"
+def _window(one: RateLimit, at: str, unavailable: dict[str, str]) -> dict[str, Any]:
+    entry = window_entry(_whole(one.used_percent), one.window_minutes, one.resets_ns, one.source)
+    if one.has_reset:
+        entry["resetsAt"] = None
+        when = f"over at {stamp(one.over_ns)}{'' if one.resets_ns is not None else ' at the latest'}"
+        reason = f"the window that was {_whole(one.logged_percent)} % used was {when}; nothing newer is logged"
         unavailable |= {f"{at}.{field}": reason for field in ("used", "percent", "left", "resetsAt")}
-    elif resets_ns is None:
+    elif one.resets_ns is None:
         unavailable[f"{at}.resetsAt"] = "the log has no reset time"
-    if minutes is None:
+    if one.window_minutes is None:
         unavailable[f"{at}.windowSeconds"] = "the log does not have its length"
-    if not plan:
+    if not one.plan:
         unavailable[f"{at}.plan"] = "the log names no plan"
-    return {**entry, "said": stamp(time_ns), "name": str(name), "plan": str(plan) or None}
+    return {**entry, "said": stamp(one.time_ns), "name": one.name, "plan": one.plan or None}
 
 
 def _name(name: str, minutes: float | None) -> str:
@@ -95,18 +85,6 @@ def free_name(name: str, whose: str, budgets: dict[str, dict[str, Any] | None]) 
     while budgets.get(name):
         name = f"{whose}:{name}"
     return name
-
-
-def stamp(time_ns: int | None) -> str | None:
-    """Return an instant as `events.times.format_time` does, whose import takes 8 ms."""
-    if time_ns is None:
-        return None
-    from time import gmtime
-
-    seconds, rest = divmod(min(time_ns, _LAST_NS), 1_000_000_000)
-    at = gmtime(seconds)
-    day = f"{at.tm_year:04}-{at.tm_mon:02}-{at.tm_mday:02}"
-    return f"{day}T{at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02}.{rest // 1000:06}Z"
 
 
 def _whole(number: Any) -> Any:

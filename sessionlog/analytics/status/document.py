@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from time import localtime, mktime
 
+from sessionlog.analytics.limits import stamp
 from sessionlog.analytics.status import budgets as windows
 from sessionlog.analytics.status import sums, typical
 from sessionlog.events.names import UNKNOWN
@@ -123,8 +124,8 @@ def _session(query: Query, found: SessionRow, why: dict[str, str]) -> dict[str, 
         "project": None if found.project == UNKNOWN else found.project,
         "model": None if model == UNKNOWN else model,
         "task": typical.task_of(found.metadata),
-        "start": windows.stamp(found.start_ns),
-        "last": windows.stamp(found.last_ns),
+        "start": stamp(found.start_ns),
+        "last": stamp(found.last_ns),
         "archived": bool(found.archived),
     }
     reasons = {
@@ -177,7 +178,7 @@ def _today(
     start_ns, end_ns = day_of(now_ns, zone)
     used = sums.sums_of_time(query, start_ns, end_ns)
     _explain(used, path, why)
-    return {"since": windows.stamp(start_ns), **used}
+    return {"since": stamp(start_ns), **used}
 
 
 def _explain(used: dict[str, Any], path: str, why: dict[str, str]) -> None:
@@ -202,7 +203,7 @@ def _context(query: Query, found: SessionRow | None, why: dict[str, str]) -> dic
         "window": window,
         "percent": None if window is None else used / window * 100,
         "model": model,
-        "time": windows.stamp(time_ns),
+        "time": stamp(time_ns),
     }
 
 

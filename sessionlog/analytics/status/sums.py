@@ -84,12 +84,16 @@ def find_named(query: Query, name: str, now_ns: int) -> list[SessionRow]:
     return []
 
 
-def find_in_log(query: Query, paths: tuple[str | bytes, ...], now_ns: int) -> list[SessionRow]:
-    """Return the session of a log, the newest if there are several; `paths` are forms of the log's path."""
-    names = {f"path_{number}": path for number, path in enumerate(paths)}
+def find_in_log(query: Query, paths: tuple[str | bytes, ...], now_ns: int, name: str = "") -> list[SessionRow]:
+    """Return the session of a log: of several the one with this id, else the newest.
+
+    `paths` are forms of the log's path.
+    """
+    names: dict[str, Any] = {f"path_{number}": path for number, path in enumerate(paths)}
     marks = ", ".join(f":{name}" for name in names)
     of_log = f"SELECT t.session_id FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path IN ({marks})"  # noqa: S608 - marks
-    return _found(query, f"s.id IN ({of_log}) {_NEWEST} LIMIT 1", names, now_ns)
+    order = _NEWEST.replace("ORDER BY ", "ORDER BY s.session <> :name, ")
+    return _found(query, f"s.id IN ({of_log}) {order} LIMIT 1", {**names, "name": name}, now_ns)
 
 
 def _found(query: Query, which: str, parameters: Mapping[str, Any], now_ns: int) -> list[SessionRow]:

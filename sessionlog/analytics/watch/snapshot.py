@@ -7,7 +7,7 @@ length. The window is the same for every session, so the paces of sessions add u
 
 from __future__ import annotations
 
-from sessionlog.analytics.limits import RateLimit, time_text
+from sessionlog.analytics.limits import RateLimit, stamp
 from sessionlog.analytics.status.sums import NANO
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.times import SECOND
@@ -147,8 +147,8 @@ class RunningSession(Running):
             "path": self.path,
             "project": self.project,
             "model": self.model or UNKNOWN,
-            "start": time_text(self.start_ns),
-            "last": time_text(self.last_ns),
+            "start": stamp(self.start_ns),
+            "last": stamp(self.last_ns),
             "turns": self.turns,
             "requests": self.requests,
             "total_tokens": self.tokens,
@@ -195,7 +195,7 @@ class WatchEvent:
         """A JSON object."""
         sent, generated = self.tokens or (None, None)
         return {
-            "time": time_text(self.time_ns),
+            "time": stamp(self.time_ns),
             "source": self.source,
             "session": self.session,
             "kind": self.kind,
@@ -248,8 +248,8 @@ class WatchSnapshot:
         """The JSON document `sessionlog.watch/1`."""
         return {
             "schema": SCHEMA,
-            "now": time_text(self.now_ns),
-            "window": {"start": time_text(self.start_ns), "end": time_text(self.now_ns)},
+            "now": stamp(self.now_ns),
+            "window": {"start": stamp(self.start_ns), "end": stamp(self.now_ns)},
             "step_seconds": STEP_NS // SECOND,
             "sessions": [session.to_dict() for session in self.sessions],
             "totals": {"running_sessions": len(self.sessions), **self.totals.to_dict()},

@@ -92,8 +92,8 @@ class Window:
 
 
 def find_running(query: Query, window: Window) -> list[Running]:
-    """Return the sessions without an end whose last event is younger than ten minutes."""
-    where, parameters = filter_condition(window.filters, window.now_ns)
+    """Return the sessions without an end whose last event is younger than ten minutes, answered or not."""
+    where, parameters = filter_condition(window.filters, window.now_ns, listed_only=True)
     parameters |= window.bounds(window.now_ns - RUNNING_NS)
     return [_running(row) for row in query(_RUNNING.format(where=where), parameters)]
 
@@ -163,14 +163,14 @@ def _cost(known: int | None, guessed: int | None) -> tuple[int | None, bool]:
 
 def find_events(query: Query, window: Window) -> tuple[WatchEvent, ...]:
     """Return the events of the last ten minutes, newest first, at most `MOST_EVENTS`."""
-    where, parameters = filter_condition(window.filters, window.now_ns)
+    where, parameters = filter_condition(window.filters, window.now_ns, listed_only=True)
     parameters |= window.bounds(window.now_ns - RUNNING_NS)
     found = [_response(row) for row in query(_RESPONSES.format(where=where), parameters)]
     for row in query(_ENDS.format(where=where), parameters):
         found += _ends(row, parameters["since_ns"], window.now_ns)
     calls, patterns = matches(window.filters, {"source": "s.source", "project": "project_key(r.project)"})
     parameters = {**patterns, **window.bounds(window.now_ns - RUNNING_NS)}
-    found += [_call(row) for row in query(_CALLS.format(where=" AND ".join(["s.counted", *calls])), parameters)]
+    found += [_call(row) for row in query(_CALLS.format(where=" AND ".join(calls) or "1"), parameters)]
     found.sort(key=lambda event: (event.time_ns, _ORDER.index(event.kind)), reverse=True)
     return tuple(found[:MOST_EVENTS])
 

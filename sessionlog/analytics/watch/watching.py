@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
-from sessionlog.analytics.limits import RateLimit, fold_limits
+from sessionlog.analytics.limits import RateLimit, rate_limits
 from sessionlog.analytics.watch.book import WatchBook
 from sessionlog.analytics.watch.snapshot import (
     Pace,
@@ -160,7 +160,7 @@ class Watcher:
 
     def _limits(self, book: Book, now_ns: int) -> tuple[RateLimit, ...]:
         wanted = [pattern.lower() for pattern in self._filters.get("source", ())]
-        limits = fold_limits(book, now_ns)
+        limits = rate_limits(book.query, now_ns)
         return tuple(one for one in limits if not wanted or any(fnmatchcase(one.source, each) for each in wanted))
 
 
@@ -182,7 +182,7 @@ def _snapshot(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapsh
         if one.last_ns > now_ns - RUNNING_NS
     ]
     sessions.sort(key=lambda one: (one.pace.tokens == 0, -(one.start_ns or 0), one.source, one.session))
-    limits = (replace(limit, now_ns=now_ns) for limit in known.limits)
+    limits = (limit.at(now_ns) for limit in known.limits)
     return WatchSnapshot(
         now_ns=now_ns, sessions=tuple(sessions), totals=whole, budgets=known.budgets,
         limits=tuple(limit for limit in limits if not limit.has_reset), events=known.events, notes=notes,

@@ -17,6 +17,7 @@ from sessionlog.conversation.history.rules import is_valid, repair_history
 from sessionlog.conversation.log.fold import Fold, TurnState
 from sessionlog.errors import InvalidHistory, InvalidSessionId, Problem
 from sessionlog.events.envelope import Event
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.files import stat_path
@@ -37,8 +38,6 @@ _OPEN_END = re.compile(r"(?:\\u[0-9a-fA-F]{0,4}|-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:
 """An unfinished JSON value at the end of a line, other than an unterminated string."""
 
 Json = Any
-MAX_LINE = 64 << 20
-"""The longest line to decode, in bytes: twice the largest event, because redaction may lengthen it."""
 _HIDES_NOTHING = frozenset({"bad_number"})
 """Damage that loses no message, such as an invalid token count."""
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Json = Any
 LONG = 4 << 20
-"""Characters of messages in one event; more take several events, because readers decode lines up to 8 MiB."""
+"""Characters of messages in one event; more take several. One takes up to 6 bytes, and an event may have 32 MiB."""
 
 
 class Recorder:

@@ -61,7 +61,8 @@ def is_transient(error: BaseException) -> bool:
         status = _status(error)
         if status is not None:
             return status in _STATUSES or 500 <= status < 600
-        if getattr(error, "type", None) in _TYPES:
+        kind = getattr(error, "type", None)
+        if isinstance(kind, str) and kind in _TYPES:
             return True
         if isinstance(error, ConnectionError | TimeoutError):
             return True
@@ -94,7 +95,8 @@ def _status(error: BaseException) -> int | None:
     found = [getattr(error, name, None) for name in _STATUS_NAMES]
     found += [getattr(getattr(error, "response", None), name, None) for name in _STATUS_NAMES]
     found += [body.get("code")] if isinstance(body, Mapping) else []  # an error within an answer
-    return next((value for value in found if type(value) is int and 400 <= value < 600), None)
+    # of any subclass, as HTTPStatus
+    return next((int(value) for value in found if isinstance(value, int) and 400 <= value < 600), None)
 
 
 def _number(value: Any) -> float | None:

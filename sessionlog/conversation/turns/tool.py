@@ -17,6 +17,8 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, overload
 
+import msgspec
+
 from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
@@ -29,21 +31,24 @@ _MANY = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the JSON schema of a function's arguments; `*args` is ignored, `**kwargs` allows any name."""
+    """Return the JSON schema of a function's arguments; `*args` is ignored, `**kwargs` allows any name.
+
+    A type that neither this module nor msgspec or pydantic knows is any value.
+    """
     hints = hints_of(function)
     properties, required, takes_more = {}, [], False
+    definitions: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in _MANY:
             takes_more = takes_more or parameter.kind is inspect.Parameter.VAR_KEYWORD
             continue
-        properties[name] = _schema(hints.get(name, Any))
+        properties[name] = _schema(hints.get(name, Any), definitions)
         if parameter.default is inspect.Parameter.empty:
             required.append(name)
         elif parameter.default is None or isinstance(parameter.default, str | bool | int | float):
             properties[name]["default"] = parameter.default
-    return {
-        "type": "object", "properties": properties, "required": required, "additionalProperties": takes_more,
-    }  # fmt: skip
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": takes_more}
+    return schema | ({"$defs": definitions} if definitions else {})
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -57,16 +62,14 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def enum_of(hint: Any) -> type[Enum] | None:
-    """Return the Enum in a hint, which may be one of several types; None without one."""
+    """Return the Enum in a hint, which may be that of a list or one of several types; None without one."""
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint
-    if get_origin(hint) in {Annotated, Union, UnionType}:
-        found = (enum_of(part) for part in get_args(hint))
-        return next((part for part in found if part is not None), None)
-    return None
+    found = (enum_of(part) for part in get_args(hint))
+    return next((part for part in found if part is not None), None)
 
 
-def _schema(hint: Any) -> dict[str, Any]:
+def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and hint in _JSON_TYPES:
         return {"type": _JSON_TYPES[hint]}
@@ -76,17 +79,43 @@ def _schema(hint: Any) -> dict[str, Any]:
         return _choice([member.value for member in hint])
     if origin is Annotated:
         note = next((part for part in parts[1:] if isinstance(part, str)), None)
-        return _schema(parts[0]) | ({"description": note} if note else {})
+        return _schema(parts[0], definitions) | ({"description": note} if note else {})
     if origin is Literal:
         return _choice(list(parts))
     if origin in {Union, UnionType}:
-        return {"anyOf": [_schema(part) for part in parts]}
-    if _is_one_of(origin or hint, _LISTS):
-        return {"type": "array"} | ({"items": _schema(parts[0])} if parts else {})
+        return {"anyOf": [_schema(part, definitions) for part in parts]}
+    if _is_one_of(origin or hint, _LISTS) and (len(parts) < 2 or parts[1] is ...):
+        return {"type": "array"} | ({"items": _schema(parts[0], definitions)} if parts else {})
     if _is_one_of(origin or hint, _OBJECTS):
-        more = {"additionalProperties": _schema(parts[1])} if len(parts) == 2 and parts[1] is not Any else {}
-        return {"type": "object"} | more
-    return {}
+        is_typed = len(parts) == 2 and parts[1] is not Any
+        return {"type": "object"} | ({"additionalProperties": _schema(parts[1], definitions)} if is_typed else {})
+    return _known_schema(hint, definitions)
+
+
+def _known_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type of msgspec or pydantic, and add what it refers to; {} for others."""
+
+    def of_model(kind: Any) -> dict[str, Any]:
+        if not hasattr(kind, "model_json_schema"):
+            raise NotImplementedError
+        made: dict[str, Any] = kind.model_json_schema(ref_template=f"#/$defs/{kind.__name__}_{{model}}")
+        own = made.pop("$defs", {})
+        definitions.update({f"{kind.__name__}_{name}": part for name, part in own.items()})
+        return made
+
+    mark = ""
+    while True:
+        try:
+            (schema,), parts = msgspec.json.schema_components(
+                [hint], schema_hook=of_model, ref_template=f"#/$defs/{{name}}{mark}"
+            )
+        except Exception:  # noqa: BLE001 - a hint is any value, and its class is the host's code
+            return {}
+        named = {f"{name}{mark}": part for name, part in parts.items()}
+        if all(definitions.get(name, part) == part for name, part in named.items()):
+            definitions.update(named)
+            return schema
+        mark += "_"  # another type has the same name
 
 
 def _is_one_of(kind: Any, kinds: tuple[Any, ...]) -> bool:
@@ -136,9 +165,11 @@ class Tool:
             raise TypeError(f"the arguments are no JSON object: {str(arguments)[:200]!r}")
         hints = hints_of(self.function)
         own = deepcopy(dict(arguments))  # a tool that changes its arguments must not change the history
-        given = {name: _converted(hints.get(name), value) for name, value in own.items()}
+        given = {name: _converted(name, hints.get(name, Any), value) for name, value in own.items()}
+        signature = inspect.signature(self.function)
         try:
-            bound = inspect.signature(self.function).bind(**given)
+            positional = _positional(signature, given)
+            bound = signature.bind(*positional, **given)
         except TypeError as error:
             names = ", ".join(self.parameters["properties"]) or "no arguments"
             raise TypeError(f"{self.name}: {error}; it takes {names}") from None
@@ -223,13 +254,50 @@ def _content(result: Any) -> Content:
     return json_text(result)
 
 
-def _converted(hint: Any, value: Any) -> Any:
-    """Convert a value to a member of the hint's Enum; None is left to the function."""
+def _positional(signature: inspect.Signature, given: dict[str, Any]) -> list[Any]:
+    """Remove from `given` the values of parameters that have no keyword, and return them up to the last one given."""
+    names = [name for name, one in signature.parameters.items() if one.kind is inspect.Parameter.POSITIONAL_ONLY]
+    while names and names[-1] not in given:
+        names.pop()
+    for name in names:
+        if name not in given and signature.parameters[name].default is inspect.Parameter.empty:
+            raise TypeError(f"missing a required argument: {name!r}")
+    return [given.pop(name, signature.parameters[name].default) for name in names]
+
+
+def _converted(name: str, hint: Any, value: Any) -> Any:
+    """Convert an argument to its type; None, and a value of a type that only the function knows, are left to it."""
+    if value is None:
+        return None
+    try:
+        return msgspec.convert(value, hint, strict=False, dec_hook=_model)
+    except msgspec.ValidationError as error:
+        members = enum_of(hint)
+        known = f"; it is one of {_values(members)}" if members is not None and "enum value" in str(error) else ""
+        raise TypeError(f"{name}: {error}{known}") from None
+    except Exception:  # noqa: BLE001 - as for its schema
+        return _member(name, hint, value)
+
+
+def _model(kind: Any, value: Any) -> Any:
+    """Return the pydantic model of a value."""
+    if not hasattr(kind, "model_validate"):
+        raise NotImplementedError
+    return kind.model_validate(value)
+
+
+def _member(name: str, hint: Any, value: Any) -> Any:
+    """Convert to a member of an Enum that msgspec refuses: of texts and numbers, or one beside a text."""
+    if _is_one_of(get_origin(hint), _LISTS) and isinstance(value, list):
+        return [_member(name, get_args(hint)[0], one) for one in value]
     members = enum_of(hint)
-    if members is None or value is None:
+    if members is None:
         return value
     try:
         return members(value)
     except ValueError:
-        values = ", ".join(repr(member.value) for member in members)
-        raise TypeError(f"{value!r} is none of {values}") from None
+        raise TypeError(f"{name}: {value!r} is none of {_values(members)}") from None
+
+
+def _values(members: type[Enum]) -> str:
+    return ", ".join(repr(member.value) for member in members)

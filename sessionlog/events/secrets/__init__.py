@@ -17,7 +17,7 @@ import re
 
 from sessionlog.events.secrets.long_words import CLASSES, HARMLESS, LEAST_WORD, LONG, Span
 
-_AFTER_NAME = rb"(?:[\"'`\\\]]|%2[27]|%5d){0,6}[ \t]?(?:[:=>]|%3[ad]|\\{1,16}u003[de])"
+_AFTER_NAME = rb"(?:[\"'`\\\]]|%2[27]|%5d){0,20}[ \t]?(?:[:=>]|%3[ad]|\\{1,16}u003[de])"
 _PASSWORD = re.compile(rb"w(?:or)?d(?:(?<=password)|(?<=passwd)|(?<=pwd))" + _AFTER_NAME).search
 _SECRET = re.compile(rb"cret(?<=secret)" + _AFTER_NAME).search
 _AUTHORIZATION = re.compile(rb"zation(?<=authorization)" + _AFTER_NAME).search

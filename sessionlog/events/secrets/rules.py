@@ -15,7 +15,7 @@ from sessionlog.events.secrets.rule import DETECT, GITLEAKS, Rule
 from sessionlog.events.secrets.rule import HEX as _HEX
 from sessionlog.events.secrets.rule import MIX as _MIX
 
-VERSION = 2
+VERSION = 3
 """Raised with every change of a row; `sessionlog scrub --json` names it."""
 
 DATE = "2026-11-22"
@@ -766,7 +766,7 @@ VERY_RANDOM = (
     rb"(?![0-9a-f]{8}-[0-9a-f]{4}-)(?=(?:[A-Za-z_+/-]{0,40}+[0-9]){3})"
     rb"(?=[0-9a-z_+/-]{0,40}+[A-Z]|[0-9a-f]{32})(?=[0-9A-Z_+/-]{0,40}+[a-z])"
     + NO_VALUE
-    + rb"[A-Za-z0-9_+-]{20,128}+={0,2}+(?!\.|/)"
+    + rb"[A-Za-z0-9_+-]{20,128}+={0,2}+(?!\.[A-Za-z0-9_]|/)"
     + _NO_CALL
 )
 """The same where the name may be that of a dictionary's key."""

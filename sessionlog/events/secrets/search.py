@@ -12,7 +12,7 @@ import re
 
 from sessionlog.events.secrets.long_words import CLASSES, Span
 from sessionlog.events.secrets.table import pattern_of, rules_table
-from sessionlog.events.secrets.words import Words
+from sessionlog.events.secrets.words import CODE_BYTES, CODE_END, Words
 
 _SHORTEST_KEY = 16
 _ESCAPE = ord("\\")
@@ -47,6 +47,13 @@ def begin_of_token(text: bytes) -> int:
     begin = text[-_LONGEST_HEAD:].translate(CLASSES).rfind(b" ") + 1 + max(0, len(text) - _LONGEST_HEAD)
     if begin == len(text) - _LONGEST_HEAD:
         return -1  # too long to be the beginning of a word
+    code = CODE_END.match(text, begin) if begin and text[begin - 1] in CODE_BYTES else None
+    found = _begin_of_prefixed(text, begin)
+    return _begin_of_prefixed(text, code.end()) if found < 0 and code is not None else found
+
+
+def _begin_of_prefixed(text: bytes, begin: int) -> int:
+    """Return `begin` if a token's prefix is there; else -1."""
     table = rules_table()
     for head, _ in table.prefixes.get(text[begin : begin + 3], ()):
         rest = text[begin + len(head) :]

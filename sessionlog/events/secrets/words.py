@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from sessionlog.events.secrets.rule import Rule
 
 _WORD = re.compile(LONG + b"a*+")
+_HEX = re.compile(rb"[0-9A-Fa-f]{2}")
+_DASHES = re.compile(rb"-++")
 _BREAK = re.compile(rb"(?:\\{1,16}+(?:r\\{1,16}+)?n|\r?\n)[ \t]{0,8}")
 _MORE = re.compile(
     rb"(?:\\{1,16}+(?:r\\{1,16}+)?n|\r?\n)[ \t]{0,8}"
     rb"(?=[A-Za-z+/_=-]{0,40}[0-9])(?=[0-9+/_=-]{0,40}[A-Za-z])[A-Za-z0-9+/_=-]{8,}+"
 )
-_COLOUR = re.compile(rb"[0-9]{0,3}[mK]")
+CODE_END = re.compile(rb"[0-9]{0,4}[mKH]|[0-9]{1,4}[A-Zfhl]")
+"""The rest of a terminal's code (`ESC [ 31 m`) after a byte of `CODE_BYTES`: it is part of the word that follows."""
+CODE_BYTES = frozenset(b"[;:?")
 _UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MAIL_KEYS = (36, 37, 50)
 """The lengths of the only such tokens that begin with a run of their own: Mailchimp's and Mailgun's."""
@@ -41,9 +45,9 @@ _SOLID = bytes(97 if chr(byte).isalnum() and byte < 128 else 32 for byte in rang
 _SOLID_RUN = b"a" * 20
 """The shortest run of letters and digits in a token without a known prefix."""
 
-_ESCAPE, _UNICODE, _NEWLINE = b"\\un"
+_ESCAPE, _UNICODE, _NEWLINE, _DASH = b"\\un-"
+_ESCAPED = frozenset(b"bfnrtu")
 _PERCENT, _LINE_END, _BLANK, _QUOTE = b'%\n "'
-_COLOURS = frozenset(b"[;")
 _BEHIND = frozenset(b".~:/+$")
 _ENCODED = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
 """`=`, `:` and quotes in a URL."""
@@ -57,7 +61,7 @@ _BEFORE_QUOTING = frozenset(b" \t\"'`\\=:>27")
 _BEFORE_VALUE = frozenset(b" \t=:>\"'`/+%\\")
 _OPERATORS = frozenset(b"=:>")
 _QUOTED = frozenset(b" \t\"'`\\]=:>27")
-_NOTEWORTHY = frozenset(b"\\%\n") | _COLOURS | _BEHIND | _BEFORE_VALUE
+_NOTEWORTHY = frozenset(b"\\%\n") | CODE_BYTES | _BEHIND | _BEFORE_VALUE
 _ALONE = re.compile(
     rb"(?:(?!(?i:key|ken|ret|ord|swd|pwd|ase|uth|sig)).{3}\":\"|.{4}[{,]\")[A-Za-z0-9_-]{15,64}\"", re.DOTALL
 )
@@ -81,16 +85,18 @@ class Words:
         """Return the tokens of the words that begin at `start` or later."""
         line, size = self._line, len(self._line)
         table = self._table
-        rules_of, short_rules_of, inner_search = table.by_prefix.get, table.short.get, table.inner.search
+        rules_at, inner_search = table.by_prefix, table.inner.search
+        rules_of, short_rules_of = rules_at.get, table.short.get
         preceding_of, far = table.by_preceding.get, table.far
         spans: list[Span] = []
         done = last = inner = solid = -1  # ends of the last token and word; the next inner beginning; the next long run
         solids = b""
         new_words = _HARMLESS_OF_A_LINE
         for word in _WORD.finditer(self._classes, start):
-            begin, end = word.span()
-            if begin < done:
+            head, end = word.span()
+            if head < done:
                 continue
+            begin, other = head, -1  # where a token begins, or else may begin
             before = line[begin - 1] if begin else _BLANK
             if before in _QUOTING and line[begin - 2] not in _BEFORE_QUOTING:
                 is_plain = True  # no name in front of it, no line's end, and no escape
@@ -98,6 +104,10 @@ class Words:
                 is_plain = before not in _NOTEWORTHY
             found = None
             if not is_plain:
+                if before in CODE_BYTES:
+                    rest = CODE_END.match(line, begin)
+                    if rest is not None:
+                        other = rest.end()
                 if before in _BEHIND:
                     for least, text, back, rule in preceding_of(line[begin - 2 : begin], ()):
                         if end - begin >= least and line.endswith(text, 0, begin) and begin - back >= max(done, 0):
@@ -113,17 +123,20 @@ class Words:
                     if first == _NEWLINE and last < begin - _NEAR:
                         found = self._broken(begin)
                     is_plain = first != _UNICODE
-                    begin += 1 if is_plain else 5
+                    if first in _ESCAPED:
+                        begin += 1 if is_plain else 5
+                        other = head  # it may be no escape: `C:\\temp\\npm_…`
+                    else:
+                        other = head + 1  # an escape of a shell or a program
                 elif before == _PERCENT:
-                    begin += 2
-                    is_plain = line[begin - 2 : begin] not in _ENCODED
+                    code = line[begin : begin + 2]
+                    is_plain = code not in _ENCODED
+                    if _HEX.match(code) is not None:
+                        begin += 2
+                        other = head
                 elif before == _LINE_END:
                     if last < begin - _NEAR:
                         found = self._broken(begin)
-                elif before in _COLOURS:
-                    colour = _COLOUR.match(line, begin)
-                    if colour is not None:
-                        found = self._prefixed(colour.end())
                 elif before == _BLANK and line[begin - 2] == _BLANK:  # an indented line, perhaps
                     if last < begin - _NEAR:
                         found = self._broken(begin)
@@ -137,7 +150,11 @@ class Words:
                             found = begin, match.end(), rule.rule.id
                             break
                 if found is None:
-                    if end < size and line[end] in _LINE_ENDS:
+                    if line[begin] == _DASH and before != _PERCENT:  # a line that a diff removes
+                        other = _DASHES.match(line, begin).end()  # type: ignore[union-attr] # there is one
+                    if other >= 0 and line[other : other + 3] in rules_at:
+                        found = self._starting_at(other, end)
+                    if end < size and line[end] in _LINE_ENDS and found is None:
                         found = self._joined_at(begin, end) if self._joins else None
                     if inner < begin:
                         match = inner_search(line, begin)
@@ -149,15 +166,17 @@ class Words:
                         solid = solids.find(_SOLID_RUN, begin)
                         if solid < 0:
                             solid = size
-                    if (begin < solid < end or end - begin in _MAIL_KEYS) and found is None:
-                        match = table.odd.match(line, begin)
-                        if match is not None:
-                            found = begin, match.end(), str(match.lastgroup).replace("_", "-")
+                    if (
+                        begin < solid < end or end - begin in _MAIL_KEYS or end - other in _MAIL_KEYS
+                    ) and found is None:
+                        found = (self._odd(other) if other >= 0 else None) or self._odd(begin)
                     if not is_plain and found is None and before in _BEFORE_VALUE:
                         at = begin - 1 if before in _OPERATORS else begin - 2
                         may_be_named = line[at] not in _OPERATORS or line[at - 1] in _QUOTED
                         if may_be_named or line[at - 3 : at].lower() in NAME_ENDS:
                             found = named_value(line, begin, last)
+                    if found is not None and head <= found[0] < begin:
+                        found = begin, *found[1:]  # the escape stays whole
             last = end
             if found is not None:
                 if found[1] < size and line[found[1]] in _LINE_ENDS and found[1] - found[0] >= _BROKEN_FROM:
@@ -188,6 +207,19 @@ class Words:
                 if found is not None:
                     return found
         return None
+
+    def _starting_at(self, at: int, end: int) -> Span | None:
+        """Return the token whose prefix is at `at`; where its word ends, at `end`, the next line may continue it."""
+        line = self._line
+        found = self._prefixed(at)
+        if found is None and self._joins and end < len(line) and line[end] in _LINE_ENDS:
+            found = self._joined_at(at, end)
+        return found
+
+    def _odd(self, at: int) -> Span | None:
+        """Return the token without a known prefix that begins at `at`."""
+        match = self._table.odd.match(self._line, at)
+        return None if match is None else (at, match.end(), str(match.lastgroup).replace("_", "-"))
 
     def _prefixed(self, at: int) -> Span | None:
         """Return the token whose prefix is at `at`."""

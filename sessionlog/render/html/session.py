@@ -178,7 +178,7 @@ def _of_outline(turn: Turn | None) -> Html | None:
 
 def _facts(ends: _Ends, view: View, about: SessionPage) -> Iterator[Html]:
     start = (ends.start.start if ends.start else None) or SessionStart()
-    model = " / ".join(filter(None, (start.provider or start.resolved_harness, start.model or ends.model)))
+    model = " / ".join(filter(None, (start.served_by, start.model or ends.model)))
     began = moment(view, ends.start.time_ns if ends.start else None).text
     facts = {
         "agent": about.agent,

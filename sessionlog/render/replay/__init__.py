@@ -11,8 +11,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from sessionlog.analytics.question import Question
+from sessionlog.analytics.session_totals import totals_alone
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -20,10 +22,13 @@ from sessionlog.render.replay.fold import Subagents, fold_replay
 from sessionlog.render.replay.layout import lay_out
 from sessionlog.render.replay.lines import SHOWN, Limits, View, limits_to
 from sessionlog.render.replay.paint import Paint
-from sessionlog.render.replay.totals import Price
 from sessionlog.sources.find import log_at, name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session
+
+if TYPE_CHECKING:
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.pricing.seed_table import PricingTable
 
 __all__ = ["LONGEST", "Paint", "fold_replay", "lay_out", "pace", "replay", "selector", "since"]
 
@@ -45,10 +50,13 @@ def replay(
     tz: str = "UTC",
     width: int | None = None,
     cut: int = SHOWN,
-    price: Price | None = None,
+    prices: PriceBook | PricingTable | None = None,
     subagents: Subagents = "inline",
 ) -> Iterator[str]:
     """Yield the replay of a log line by line while it is read: stable text without colours or control characters.
+
+    The totals at its end are those of this log alone, as `list_sessions(path)` has them: a fork's log may hold
+    responses that count in another session, and sub-agents may have logs of their own.
 
     Args:
         path: The log, of any agent whose logs are known.
@@ -58,15 +66,15 @@ def replay(
         tz: The zone of times: an IANA name, `UTC`, or `local`.
         width: Wrap at this many columns; None never wraps.
         cut: Characters of a text that are shown where the replay is not full; some kinds of text are cut shorter.
-        price: (provider, model, usage, time_ns) → nano-dollars, for what records no cost; called with `single=False`
-            for the totals of a session.
+        prices: Prices of responses without a recorded cost, a table's before the list prices; the list prices when
+            None.
         subagents: Whether the work of sub-agents is shown: `inline` behind a bar, `none`, or `only` that.
 
     Raises:
         LogNotReadable: The path cannot be read, or is not a log of a known agent.
         InvalidWindow: No such time zone.
     """
-    log = log_at(os.fspath(path))
+    log, book = log_at(os.fspath(path)), Question(prices=prices).price_book()
     view = View(width=width, zone=resolve_zone(tz), limits=Limits() if full else limits_to(cut))
     blocks = fold_replay(
         read_session(log),
@@ -75,7 +83,8 @@ def replay(
         all_messages=all_messages,
         chosen=selector(only),
         subagents=subagents,
-        price=price,
+        price=book.price,
+        totals=lambda: totals_alone(log, prices=book),
     )
     paint = Paint()
     for lines in lay_out(blocks, view):

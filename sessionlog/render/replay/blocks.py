@@ -216,15 +216,17 @@ class NoteBlock(Block, frozen=True, kw_only=True):
 class SessionEndBlock(Block, frozen=True, kw_only=True):
     """The end of a session, or of a log without a session.end (`end` is None).
 
+    The last end has the totals of the session, as reports have them. Another one, after which the session went on, has
+    only what it reports itself.
+
     Attributes:
         start: The session.start, empty if there is none.
         end: The session.end.
-        totals: Counts of `request`, `failed request`, `tool`, `failed tool`, `damaged piece`.
-        usage: The sum of the responses and what the end reports beyond it; in logs of the Go original what the end
-            reports. Classes are disjoint.
-        cost: What the end reports, or the sum of the responses where that is more; None is unknown.
+        totals: Counts of `tool`, `failed tool` and `damaged piece` so far, and of `request` and `failed request`.
+        usage: The tokens of the session in disjoint classes.
+        cost: The cost of the session; None is unknown.
         end_cost: What the end reports where it is less.
-        duration_ms: What the end reports, else the sum of the log's gaps of at most 5 minutes.
+        duration_ms: How long the session took; None where it is not known.
         output: The final output, unless it equals the last answer.
     """
 

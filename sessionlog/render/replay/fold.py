@@ -6,14 +6,17 @@ raises: an event with an unreadable payload becomes a note, and the fold continu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
 from msgspec import structs
 
+from sessionlog.analytics.sessions import SessionSummary
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import OBJECTS, Event
+from sessionlog.events.money import read_usd
 from sessionlog.events.payload_json import payload, read_fields
 from sessionlog.events.payloads import (
     PAYLOADS,
@@ -29,12 +32,14 @@ from sessionlog.events.payloads import (
     SessionStart,
     ToolCall,
 )
+from sessionlog.events.tokens import TokenUsage
 from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import content_text
 from sessionlog.messages.json_value import valid_text
 from sessionlog.render.replay.blocks import (
     Block,
     Call,
+    Cost,
     MessageBlock,
     RequestBlock,
     ResponseBlock,
@@ -55,8 +60,9 @@ from sessionlog.render.replay.remarks import (
     problem_note,
     unknown_note,
 )
-from sessionlog.render.replay.totals import Price, SessionTotals
+from sessionlog.render.replay.served import Price, ResponseReader
 from sessionlog.sources import values
+from sessionlog.sources.native import read_milliseconds
 from sessionlog.transcript.fold import ConversationFold
 from sessionlog.transcript.splice import Added, Splice, answer_entry
 
@@ -69,6 +75,9 @@ QUIET = frozenset({"progress", "llm.delta"})
 
 Subagents = Literal["inline", "none", "only"]
 
+Totals = Callable[[], SessionSummary | None]
+"""Returns the totals of the session as reports have them (see `session_totals`); None if they do not list it."""
+
 
 def fold_replay(
     events: Iterable[Event | Problem],
@@ -79,6 +88,7 @@ def fold_replay(
     chosen: Callable[[str], bool] | None = None,
     subagents: Subagents = "inline",
     price: Price | None = None,
+    totals: Totals | None = None,
 ) -> Iterator[Block]:
     """Turn the events of a session into the blocks of its replay.
 
@@ -90,7 +100,11 @@ def fold_replay(
         chosen: Whether an event type is shown; None chooses all but `QUIET` types and requests. Damage is always shown.
         subagents: Whether the work of sub-agents is shown among the rest, not at all, or alone.
         price: Returns the cost of a response that records none.
+        totals: Called for the last end of the session, if it is shown. Without it an end has only what it reports
+            itself.
     """
+    if chosen is not None and not chosen("session.end"):
+        totals = None
 
     def is_wanted(block: Block) -> bool:
         if chosen is not None and block.type != "problem" and not chosen(block.type):
@@ -101,7 +115,7 @@ def fold_replay(
             or isinstance(block, SessionStartBlock | SessionEndBlock)
         )
 
-    fold = _Fold(session_id, all_messages, chosen or (lambda _: False), price, own=own)
+    fold = _Fold(session_id, all_messages, chosen or (lambda _: False), price, totals, own=own)
     wanted = None if chosen is None and subagents == "inline" else is_wanted  # None: all, without a call for each
     for item in events:
         yield from filter(wanted, fold.problem(item) if isinstance(item, Problem) else fold.event(item))
@@ -112,12 +126,22 @@ class _Fold:
     """Folds events into blocks, one after the other."""
 
     def __init__(
-        self, session_id: str, all_messages: bool, named: Callable[[str], bool], price: Price | None, *, own: bool
+        self,
+        session_id: str,
+        all_messages: bool,
+        named: Callable[[str], bool],
+        price: Price | None,
+        totals: Totals | None,
+        *,
+        own: bool,
     ) -> None:
         self._session_id = session_id
         self._all_messages = all_messages
         self._named = named
-        self._totals = SessionTotals(price)
+        self._responses = ResponseReader(price)
+        self._totals = totals
+        self._counts: Counter[str] = Counter()  # of tool calls and damage
+        self._time_ns: int | None = None  # the last one
         self._conversation = ConversationFold(own=own)
         self._splices: Sequence[Splice] = ()  # of the event
         self._tools: dict[str, str] = {}  # names of calls, by id
@@ -125,6 +149,8 @@ class _Fold:
         self._partial = _NO_PARTIAL
         self._pending: list[Call] = []  # calls of the last answer, without those that have results
         self._opened = self._started = self._ended = False
+        self._held: SessionEndBlock | None = None  # an end, until it is known whether the session goes on
+        self._ends = 0
         self._is_repeated = False  # after a cut, the rest of the history is logged again
         self._answer = ""
         self._handlers: Mapping[type, Callable[[Event, Any], list[Block]]] = {
@@ -142,8 +168,9 @@ class _Fold:
         """Return the note on a damaged piece; other problems lost nothing and are left to `check`."""
         if problem.severity != "damage":
             return []
-        self._totals.counts["damaged piece"] += 1
-        return [problem_note(problem)]
+        self._counts["damaged piece"] += 1
+        held, self._held = self._held, None
+        return [*self._release(held, is_last=True), problem_note(problem)]
 
     def event(self, event: Event) -> list[Block]:
         """Return the blocks of an event, with the name of its sub-agent if it has one."""
@@ -151,11 +178,14 @@ class _Fold:
         if event.data is None and event.type in PAYLOADS:
             event = replace(event, data=event.extra)  # some writers put the fields into the envelope
         time_ns = event.time_ns
-        self._totals.add_time(time_ns)
+        self._time_ns = self._time_ns if time_ns is None else time_ns
         self._splices = self._conversation.apply(event)
+        held, self._held = self._held, None
         kind, data, blocks = event.type, event.data, self._event(event)
+        if held is not None and self._ended and not blocks and self._held is None:
+            self._held, held = held, None  # nothing has happened since
         agent = values.text(data, "agent") if kind in ("llm.response", "tool.call") else ""
-        return [
+        stamped = [
             structs.replace(
                 block,
                 type=block.type or kind,
@@ -164,13 +194,14 @@ class _Fold:
             )
             for block in blocks
         ]
+        return stamped if held is None else [*self._release(held, is_last=self._ended and self._held is None), *stamped]
 
     def close(self) -> list[Block]:
-        """Return what is still open at the end of the log, and an end block if the log has no session.end."""
-        blocks = self._close_open()
+        """Return what is still open at the end of the log, and its end, also where it has no session.end."""
+        blocks = [structs.replace(block, time_ns=self._time_ns) for block in self._close_open()]
         if self._opened and not self._ended:
-            blocks.append(self._totals.end_block(None, {}, answer=self._answer))
-        return [structs.replace(block, time_ns=self._totals.time_ns) for block in blocks]
+            self._held = self._end_block(None, {}, self._time_ns)
+        return [*blocks, *self._release(self._held, is_last=True)]
 
     def _event(self, event: Event) -> list[Block]:
         frequent = self._frequent.get(event.type)
@@ -192,14 +223,13 @@ class _Fold:
         if isinstance(value, PlanningTurn) and (value.plan or "").strip() == self._answer:
             return []  # the llm.response before has the same text
         self._is_repeated |= isinstance(value, Compaction) and value.dropped is not None
-        if event.type == "llm.response":  # its payload is unreadable, but the request counts
-            self._totals.add_response({}, {}, self._partial, failed=False)
+        if event.type == "llm.response":  # its payload is unreadable
             self._ended = False
         return [block_of(event, value)]
 
     def _open(self, event: Event, start: SessionStart | None) -> SessionStartBlock:
         self._opened = True
-        self._totals.begin(start, event.time_ns)
+        self._responses.start = start or self._responses.start
         return SessionStartBlock(
             session_id=self._session_id or event.session_id, logged_id=event.session_id, start=start
         )
@@ -219,7 +249,7 @@ class _Fold:
     def _on_request(self, event: Event, request: Mapping[str, Any]) -> list[Block]:
         blocks = self._break_off()
         self._ended = self._is_repeated = False
-        self._totals.requested_model = model = request.get("model") or ""
+        self._responses.requested_model = model = request.get("model") or ""
         results, messages = self._new_blocks(event)
         blocks += results
         blocks += self._unanswered()
@@ -257,7 +287,7 @@ class _Fold:
                 call = self._pending_call(message.tool_call_id) if message.role == "tool" else None
                 if call is not None:
                     self._pending.remove(call)
-                    self._totals.counts["tool"] += 1
+                    self._counts["tool"] += 1
                     results.append(ToolCallBlock(call=call, output=text, pictures=pictures_of(message)))
                 elif not self._is_shown_prompt(message.role, text):
                     messages.append(message_block(message, one, self._tools, elements))
@@ -289,7 +319,7 @@ class _Fold:
     def _on_response(self, event: Event, response: Mapping[str, Any]) -> list[Block]:
         blocks = self._unanswered()
         error = error_of(event)
-        served = self._totals.add_response(event.data, response, self._partial, failed=bool(error))
+        served = self._responses.read(event.data, response, self._partial, event.time_ns)
         text, streamed = response.get("content") or "", self._partial.text
         self._partial = _NO_PARTIAL
         self._ended = False
@@ -313,9 +343,9 @@ class _Fold:
             self._close(call)
         self._ended = False
         error = error_of(event)
-        self._totals.counts["tool"] += 1
+        self._counts["tool"] += 1
         if error:
-            self._totals.counts["failed tool"] += 1
+            self._counts["failed tool"] += 1
         output, milliseconds = tool.get("output"), tool.get("duration_ms")
         pictures = pictures_in_result(output)
         return [
@@ -336,7 +366,31 @@ class _Fold:
     def _on_end(self, event: Event, end: SessionEnd) -> list[Block]:
         blocks = self._close_open()
         self._ended = True
-        return [*blocks, self._totals.end_block(end, event.data, answer=self._answer)]
+        self._held = self._end_block(end, event.data, event.time_ns)
+        self._ends += 1
+        return blocks
+
+    def _end_block(self, end: SessionEnd | None, data: Mapping[str, Any], time_ns: int | None) -> SessionEndBlock:
+        """Return an end with what it reports itself; an output that repeats the last answer is left out."""
+        logged = end or SessionEnd()
+        output, (nano, _) = logged.output or "", read_usd(logged.cost_usd)
+        return SessionEndBlock(
+            time_ns=time_ns,
+            start=self._responses.start,
+            end=end,
+            totals=Counter(self._counts),
+            usage=self._responses.usage(logged.tokens) or TokenUsage(),
+            cost=None if nano is None else Cost(nano=nano, unchecked=True),
+            duration_ms=read_milliseconds(data.get("duration_ms")) or None,
+            output="" if output.strip() == self._answer else output,
+        )
+
+    def _release(self, held: SessionEndBlock | None, *, is_last: bool) -> list[Block]:
+        """Return a held end; the last one of the session has the totals."""
+        if held is None:
+            return []
+        found = self._totals() if is_last and self._totals is not None else None
+        return [held if found is None else with_totals(held, found, is_only_end=self._ends == 1)]
 
     def _close_open(self) -> list[Block]:
         """Return open calls without a result, and a stream without a response."""
@@ -353,8 +407,35 @@ class _Fold:
         if self._partial is _NO_PARTIAL:
             return []
         partial, self._partial = self._partial, _NO_PARTIAL
-        provider, usage = self._totals.other_provider(partial.provider), self._totals.usage(partial.usage)
+        provider, usage = self._responses.other_provider(partial.provider), self._responses.usage(partial.usage)
         return list(partial.blocks(Served(model=partial.model, provider=provider, usage=usage)))
+
+
+def with_totals(end: SessionEndBlock, found: SessionSummary, *, is_only_end: bool) -> SessionEndBlock:
+    """Return an end with the totals of its session.
+
+    Where the session has this end only, `end_cost` is what it reports if that is less.
+    """
+    known = found.known_nano
+    reported = end.cost if is_only_end else None
+    # A difference of up to a nano-dollar per response is rounding.
+    is_less = reported is not None and (known or 0) - reported.nano > found.requests
+    nano = None if known is None and found.estimated_nano is None else (known or 0) + (found.estimated_nano or 0)
+    is_estimated = bool(found.estimated_nano) or known is None
+    return structs.replace(
+        end,
+        totals=Counter(end.totals) + Counter({"request": found.requests, "failed request": found.failed_requests}),
+        usage=TokenUsage(
+            input=found.input_tokens,
+            output=found.output_tokens,
+            cache_read=found.cache_read_tokens,
+            cache_write=found.cache_write_tokens,
+            reasoning=found.reasoning_tokens,
+        ),
+        cost=None if nano is None else Cost(nano=nano, estimated=is_estimated, partial=found.cost_is_partial),
+        end_cost=reported if is_less else None,
+        duration_ms=found.duration_ms or end.duration_ms,
+    )
 
 
 def _thought(data: Mapping[str, Any]) -> str:

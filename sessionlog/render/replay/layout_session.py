@@ -45,7 +45,7 @@ Facts = dict[str, list[Span]]
 def session_head(view: View, block: SessionStartBlock) -> Iterator[Line]:
     """Yield the head: session, provider and model, time and folder; then how it was routed."""
     start = block.start or SessionStart()
-    provider = start.provider or start.resolved_harness or ""
+    provider = start.served_by
     served = _names(provider, start.model)
     place = words(home_path(start.work_dir or "", view.home))
     yield from rule(view, [words(block.session_id or "session", "title"), served, moment(view, block.time_ns), place])
@@ -66,7 +66,7 @@ def session_end(view: View, block: SessionEndBlock) -> Iterator[Line]:
             yield from labelled_text(view, (Span("output ▸", "model"),), block.output, view.limits.prose)
             yield ()
         yield from failure(view, end.error or "", view.limits.prose, indent=0)
-        provider = start.provider or start.resolved_harness or ""
+        provider = start.served_by
         began = _routing(start, provider)
         facts = {label: parts for label, parts in _routing(end, provider).items() if began[label] != parts}
         facts["model"] = [_named("", end.model, start.model or "")]

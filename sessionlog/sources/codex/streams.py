@@ -30,6 +30,7 @@ from sessionlog.sources.kit import (
     ToolCall,
     ToolResult,
     first_words,
+    is_failure,
     mapping,
     name,
     text,
@@ -135,8 +136,8 @@ def _item(item: Mapping[str, Any], thread: Thread, time: int | None) -> Iterable
     if not tool:
         return ()
     key = f"{PREFIX}{thread.id}:{thread.turns}:{name(item, 'id')}"
-    error, code = item.get("error"), item.get("exit_code")
-    failed = name(item, "status") in _FAILED or (isinstance(code, int) and code != 0) or bool(error)
+    error = item.get("error")
+    failed = name(item, "status") in _FAILED or is_failure(item, "exit_code") or bool(error)
     server = name(item, "server")
     return (
         ToolCall(time, key, tool, given, server, name(item, "id"), _rollout(thread)),

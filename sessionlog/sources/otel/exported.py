@@ -15,8 +15,9 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.times import SECOND
-from sessionlog.reader.rows import MAX_LINE, Rows
+from sessionlog.reader.rows import Rows
 from sessionlog.reader.stream import is_young
 from sessionlog.sources.kit import Json, Problem, fingerprint, mapping, name, objects, read_time, text
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessionlog.analytics.status.budgets import stamp
+from sessionlog.analytics.limits import stamp
 from sessionlog.analytics.status.statusline_input import StatuslineInput
 from sessionlog.events.times import format_time
 from sessionlog.sources.protocol import LogScan

@@ -86,6 +86,19 @@ def test_the_last_events(machine):
     assert [one.time_ns for one in events] == sorted((one.time_ns for one in events), reverse=True)
 
 
+def test_a_session_without_a_response_is_shown(machine):
+    """It runs, it calls tools and it ends, also before, or without, any request to a model."""
+    machine.write("s-runs", "bash")
+    machine.write("s-ended", end="success")
+    with machine.watcher() as watcher:
+        seen = watcher.snapshot(NOON)
+    assert [(one.session, one.requests, one.cost_is_partial) for one in seen.sessions] == [("s-runs", 0, False)]
+    assert {(one.session, one.kind) for one in seen.events} == {
+        ("s-runs", "start"), ("s-runs", "tool"), ("s-ended", "start"), ("s-ended", "end"),
+    }  # fmt: skip
+    assert (seen.pace.requests, seen.pace.cost_is_partial) == (0, False)
+
+
 def test_no_more_events_than_a_screen_takes(machine):
     """However many there were."""
     machine.write("s-1", *range(1, 60), *["bash"] * 60, before=5 * MINUTE)

@@ -1,6 +1,7 @@
 """Which failures pass by themselves, and how long to wait for that."""
 
 from email.message import Message as Headers
+from http import HTTPStatus
 from types import SimpleNamespace
 
 import pytest
@@ -41,6 +42,22 @@ def test_a_passing_status_is_tried_again(status):
     error = Failure()
     error.response = SimpleNamespace(status_code=status)
     assert is_transient(error)
+
+
+def test_a_status_may_be_a_member_of_an_enumeration():
+    """As the standard library's, which is an int."""
+    assert is_transient(Failure(HTTPStatus.TOO_MANY_REQUESTS))
+    assert not is_transient(Failure(HTTPStatus.NOT_FOUND))
+    error = Failure()
+    error.response = SimpleNamespace(status_code=HTTPStatus.SERVICE_UNAVAILABLE)
+    assert is_transient(error)
+
+
+def test_a_type_that_is_no_text_says_nothing():
+    """Any exception may have any attribute."""
+    error = ValueError("no")
+    error.type = ["overloaded_error"]
+    assert not is_transient(error)
 
 
 @pytest.mark.parametrize("error", [

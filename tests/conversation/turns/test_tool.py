@@ -1,8 +1,12 @@
 """A tool is a function that a model may call; what goes wrong in it is a result."""
 
+from dataclasses import dataclass
+from datetime import date
 from enum import Enum
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 import pytest
+from pydantic import BaseModel
 
 from sessionlog.conversation.turns.tool import Tool, call_tool, error_message, result_message, tool, tools_of
 from sessionlog.messages.message import ContentPart, ToolRequest
@@ -73,8 +77,124 @@ def test_an_enum_gets_its_member():
 
 def test_a_value_that_is_no_member_is_refused_with_those_that_are():
     """So that a model can put it right."""
-    with pytest.raises(TypeError, match="'kelvin' is none of 'celsius', 'fahrenheit'"):
+    with pytest.raises(TypeError, match="unit: Invalid enum value 'kelvin'; it is one of 'celsius', 'fahrenheit'"):
         tool(weather).run({"city": "Bern", "unit": "kelvin"})
+
+
+@dataclass
+class Point:
+    """A place on the map."""
+
+    x: int
+    unit: Unit = Unit.C
+
+
+class Options(TypedDict, total=False):
+    """What may be chosen."""
+
+    depth: Required[int]
+    day: date
+
+
+class Model(BaseModel):
+    """A model of pydantic."""
+
+    v: int
+
+
+class Own:
+    """A type that only the function knows."""
+
+
+class Mixed(Enum):
+    """Values of two types."""
+
+    A = "a"
+    B = 2
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "converted"),
+    [
+        (list[Unit], ["celsius", "fahrenheit"], [Unit.C, Unit.F]),
+        (list[Unit] | None, ["celsius"], [Unit.C]),
+        (dict[str, Unit], {"a": "celsius"}, {"a": Unit.C}),
+        (list[Mixed], ["a", 2], [Mixed.A, Mixed.B]),
+        (Unit | str, "celsius", Unit.C),
+        (Point, {"x": 1, "unit": "fahrenheit"}, Point(1, Unit.F)),
+        (list[Point], [{"x": 1}], [Point(1)]),
+        (Options, {"depth": 1, "day": "2026-11-21"}, {"depth": 1, "day": date(2026, 11, 21)}),
+        (date, "2026-11-21", date(2026, 11, 21)),
+        (set[str], ["a", "a"], {"a"}),
+        (tuple[int, str], [1, "a"], (1, "a")),
+        (Model, {"v": "3"}, Model(v=3)),
+        (list[Model], [{"v": 3}], [Model(v=3)]),
+        (Literal["a", 1], 1, 1),
+        (Annotated[int, "how many"], "5", 5),
+        (int, "5", 5),
+        (int | str, "5", "5"),
+        (str | None, "null", "null"),
+        (Any, {"a": [1]}, {"a": [1]}),
+        (Own, {"a": 1}, {"a": 1}),
+        (list[Own], [{"a": 1}], [{"a": 1}]),
+        (Point, None, None),
+    ],
+)
+def test_a_value_is_converted_to_its_type(hint, value, converted):
+    """A type that only the function knows gets the value as it is, and so does any for null."""
+
+    def same(x):
+        return x
+
+    same.__annotations__ = {"x": hint}
+    found = tool(same).run({"x": value})
+    assert (found, type(found)) == (converted, type(converted))
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "words"),
+    [
+        (
+            list[Unit],
+            ["kelvin"],
+            r"x: Invalid enum value 'kelvin' - at `\$\[0\]`; it is one of 'celsius', 'fahrenheit'",
+        ),
+        (Point, {"x": "one"}, r"x: Expected `int`, got `str` - at `\$\.x`"),
+        (Model, {"v": "one"}, "x: 1 validation error for Model"),
+        (Literal["a"], "b", "x: Invalid enum value 'b'"),
+        (Mixed, "c", "x: 'c' is none of 'a', 2"),
+        (int, [1], "x: Expected `int`, got `array`"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_its_place(hint, value, words):
+    """Before the function is called, so that a model can put it right."""
+
+    def never(x):
+        raise AssertionError
+
+    never.__annotations__ = {"x": hint}
+    with pytest.raises(TypeError, match=words):
+        tool(never).run({"x": value})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result"),
+    [
+        ({"a": 1}, (1, 2, 3, 4, {})),
+        ({"a": 1, "c": 7, "d": 8, "e": 9}, (1, 2, 7, 8, {"e": 9})),
+        ({"a": 1, "b": 5}, (1, 5, 3, 4, {})),
+    ],
+)
+def test_parameters_that_have_no_keyword_are_given_by_name(arguments, result):
+    """A model knows names alone; one that it leaves out has its default."""
+
+    @tool
+    def function(a, b=2, c=3, /, d=4, **more):
+        return a, b, c, d, more
+
+    assert function.run(arguments) == result
+    with pytest.raises(TypeError, match="missing a required argument: 'a'; it takes a, b, c, d"):
+        function.run({"b": 1})
 
 
 @pytest.mark.parametrize("arguments", [{}, {"city": "Bern", "town": 1}])
@@ -120,6 +240,7 @@ PICTURE = ContentPart.of_image(b"\x89PNG")
         ("as it is", "as it is"),
         ({"°": [1, None]}, '{"°": [1, null]}'),
         (None, "null"),
+        ({"v": float("nan")}, '{"v": "NaN"}'),
         (Unit, "\"<enum 'Unit'>\""),
         (PICTURE, (PICTURE,)),
         (["a picture:", PICTURE], (ContentPart.of_text("a picture:"), PICTURE)),

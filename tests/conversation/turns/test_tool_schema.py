@@ -1,10 +1,13 @@
 """What a function takes, as JSON schema."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional, Required, TypedDict, Union
 
 import pytest
+from pydantic import BaseModel
 
 from sessionlog.conversation.turns.tool import enum_of, hints_of, schema_of
 
@@ -25,6 +28,119 @@ class Mixed(Enum):
 
 class Unknown:
     """A type that JSON has no word for."""
+
+
+@dataclass
+class Point:
+    """A place on the map."""
+
+    x: int
+    size: Size = Size.S
+
+
+class Options(TypedDict, total=False):
+    """What may be chosen."""
+
+    depth: Required[int]
+    label: str
+
+
+class Inner(BaseModel):
+    """A part."""
+
+    v: int
+
+
+class Order(BaseModel):
+    """A model of pydantic."""
+
+    inner: Inner
+    day: date | None = None
+
+
+POINT = {
+    "title": "Point", "description": "A place on the map.", "type": "object", "required": ["x"],
+    "properties": {"x": {"type": "integer"}, "size": {"$ref": "#/$defs/Size", "default": 1}},
+}  # fmt: skip
+SIZE = {"title": "Size", "description": "A size.", "enum": [1, 2]}
+OPTIONS = {
+    "title": "Options", "description": "What may be chosen.", "type": "object", "required": ["depth"],
+    "properties": {"depth": {"type": "integer"}, "label": {"type": "string"}},
+}  # fmt: skip
+A_POINT = {"$ref": "#/$defs/Point"}
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema", "definitions"),
+    [
+        (Point, A_POINT, {"Point": POINT, "Size": SIZE}),
+        (list[Point], {"type": "array", "items": A_POINT}, {"Point": POINT, "Size": SIZE}),
+        (Point | None, {"anyOf": [A_POINT, {"type": "null"}]}, {"Point": POINT, "Size": SIZE}),
+        (Options, {"$ref": "#/$defs/Options"}, {"Options": OPTIONS}),
+        (date, {"type": "string", "format": "date"}, None),
+        (bytes, {"type": "string", "contentEncoding": "base64"}, None),
+        (list[Size], {"type": "array", "items": {"type": "integer", "enum": [1, 2]}}, None),
+        (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, None),
+        (tuple[int, str], {
+            "type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False,
+        }, None),
+    ],
+)  # fmt: skip
+def test_types_of_values_have_the_schema_that_they_are_converted_by(hint, schema, definitions):
+    """A dataclass, a TypedDict, a date; what they are made of is beside the properties."""
+
+    def function(x):
+        pass
+
+    function.__annotations__ = {"x": hint}
+    made = schema_of(function)
+    assert made["properties"] == {"x": schema}
+    assert made.get("$defs") == definitions
+
+
+def test_a_model_of_pydantic_has_its_own_schema():
+    """Alone, in a list, and in a dataclass; its parts are named after it."""
+
+    @dataclass
+    class Box:
+        order: Order
+
+    def function(one: Order, many: list[Order], box):
+        pass
+
+    function.__annotations__["box"] = Box
+    made = schema_of(function)
+    one = made["properties"]["one"]
+    assert (one["title"], one["required"]) == ("Order", ["inner"])
+    assert one["properties"]["inner"] == {"$ref": "#/$defs/Order_Inner"}
+    assert made["properties"]["many"] == {"type": "array", "items": one}
+    assert made["properties"]["box"] == {"$ref": "#/$defs/Box"}
+    assert made["$defs"]["Order_Inner"]["properties"] == {"v": {"title": "V", "type": "integer"}}
+    assert made["$defs"]["Box"]["properties"] == {"order": one}
+
+
+def test_two_types_of_one_name_are_two_definitions():
+    """As of two modules."""
+
+    def make(kind):
+        @dataclass
+        class Item:
+            value: kind
+
+        return Item
+
+    def function(a, b, c):
+        pass
+
+    first = make(int)
+    function.__annotations__ = {"a": first, "b": make(str), "c": first}
+    made = schema_of(function)
+    assert made["properties"] == {
+        "a": {"$ref": "#/$defs/Item"},
+        "b": {"$ref": "#/$defs/Item_"},
+        "c": {"$ref": "#/$defs/Item"},
+    }
+    assert [one["properties"]["value"]["type"] for one in made["$defs"].values()] == ["integer", "string"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +217,8 @@ def test_a_hint_that_names_nothing_leaves_the_plain_ones():
 
 
 def test_an_enum_is_found_in_what_it_is_wrapped_in():
-    """Optional, annotated, or one of several."""
+    """Optional, annotated, one of several, or in a list."""
+    assert enum_of(list[Size] | None) is Size
     assert enum_of(Optional[Size]) is Size  # noqa: UP045 - the old spelling counts, too
     assert enum_of(Annotated[Size, "of it"]) is Size
     assert enum_of(int | str) is None

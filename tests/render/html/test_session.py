@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sessionlog.analytics.session_totals import totals_alone
 from sessionlog.reader.stream import read_events
 from sessionlog.render.html import session
 from sessionlog.render.html.code import highlight, language_of
@@ -19,6 +20,7 @@ from sessionlog.render.html.session import SessionPage, render_session
 from sessionlog.render.replay.blocks import Call, ResponseBlock, Served, ToolCallBlock
 from sessionlog.render.replay.fold import fold_replay
 from sessionlog.render.replay.lines import Limits, View
+from sessionlog.sources.find import log_at
 from tests.render.html.hostile import VECTORS, Page, findings, log_of
 
 LOGS = Path(__file__).parents[3] / "testdata" / "replay"
@@ -52,7 +54,8 @@ def log_of_events(events):
 
 def test_the_page_of_a_story_is_what_it_was():
     """Its body, compared with a golden file: SESSIONLOG_UPDATE_GOLDEN=1 writes it anew."""
-    page = page_of(LOGS / "story.jsonl")
+    log = log_at(str(LOGS / "story.jsonl"))
+    page = page_of(log.path, totals=lambda: totals_alone(log))
     body = re.sub(r"<script>.*</script>", "", page[page.index("<body") :], flags=re.DOTALL)
     golden = LOGS / "story.body.html"
     if os.environ.get("SESSIONLOG_UPDATE_GOLDEN"):

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from sessionlog.analytics.session_totals import totals_alone
 from sessionlog.reader.stream import read_events
 from sessionlog.render.escape import terminal
 from sessionlog.render.replay import Paint, fold_replay, lay_out, replay
 from sessionlog.render.replay.lines import View
+from sessionlog.sources.find import log_at
 
 LOGS = Path(__file__).parents[3] / "testdata" / "replay"
 NAMES = sorted(path.stem for path in LOGS.glob("*.jsonl"))
@@ -41,7 +43,8 @@ def test_everything_can_be_shown(name):
 def test_a_terminal_sees_columns(name, width):
     """At a terminal numbers are short, figures stand at the right edge and texts are wrapped."""
     view = View(width=width, exact=False, now=datetime(2026, 11, 22, tzinfo=UTC), home="/home/ada")
-    blocks = fold_replay(read_events(str(LOGS / f"{name}.jsonl")), session_id=name)
+    path = str(LOGS / f"{name}.jsonl")
+    blocks = fold_replay(read_events(path), session_id=name, totals=lambda: totals_alone(log_at(path)))
     text = "".join(f"{Paint()(line)}\n" for lines in lay_out(blocks, view) for line in lines)
     compare(text, f"{name}.{width}.txt")
 

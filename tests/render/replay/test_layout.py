@@ -10,6 +10,7 @@ from sessionlog.render.escape import terminal
 from sessionlog.render.replay import Paint, fold_replay, lay_out
 from sessionlog.render.replay.lines import Limits, View
 from tests.profiles import examples
+from tests.render.replay.test_totals import summary
 
 TERMINAL = View(width=80, exact=False)
 PLAIN = View()
@@ -73,6 +74,12 @@ def test_a_failed_tool_says_so_beside_its_name_or_below():
     assert long[3].startswith("    ✘ no no")
 
 
+def test_the_name_of_a_command_is_no_provider():
+    """A harness served the requests in the Go original's logs only; ours name the command that was recorded there."""
+    assert show(("session.start", {"v": 1, "resolved_harness": "true"}))[0] == "━━ s · 2026-11-21 10:00:00 UTC ━━"
+    assert show(("session.start", {"resolved_harness": "claude"}))[0] == "━━ s · claude · 2026-11-21 10:00:00 UTC ━━"
+
+
 def test_an_unusual_finish_is_said():
     """An answer that ran into a limit is not one that was finished."""
     assert "stopped: length" in show(("llm.response", {"content": "x", "finish_reason": "length"}))[2]
@@ -116,12 +123,14 @@ def test_money_says_how_it_is_known():
     """A 0 that no price list was asked about is not called free; an end that says less is quoted."""
     start, zero = ("session.start", {"v": 1, "provider": "p", "model": "m"}), {"cost_usd": 0}
     assert show(start, ("session.end", zero))[-1] == "━━ ended · $0 ━━"
-    assert show(start, ("session.end", zero), price=lambda *_, **__: None)[-1] == "━━ ended · $0 (free) ━━"
+    free, paid = summary(requests=1, known_nano=0), summary(requests=1, known_nano=2_000_000_000)
+    assert show(start, ("session.end", zero), totals=lambda: free)[-1] == "━━ ended · 1 request · $0 (free) ━━"
     response = ("llm.response", {"cost_usd": 2})
-    assert show(start, response, ("session.end", {"cost_usd": 0.5}))[-1] == (
+    assert show(start, response, ("session.end", {"cost_usd": 0.5}), totals=lambda: paid)[-1] == (
         "━━ ended · 1 request · $2.00 (the end has $0.50) ━━"
     )
-    assert show(start, response, ("session.end", zero))[-1].endswith("$2.00 (the end has $0) ━━")
+    assert show(start, response, ("session.end", zero), totals=lambda: paid)[-1].endswith("$2.00 (the end has $0) ━━")
+    assert show(start, response, totals=lambda: summary(requests=1))[-1] == "━━ no end · 1 request · cost unknown ━━"
 
 
 def test_an_output_is_not_an_answer():
@@ -139,7 +148,7 @@ def test_a_session_that_may_still_run_is_running_only_at_a_terminal():
     young = View(width=80, exact=False, now=TERMINAL.now.replace(year=2026, month=11, day=21, hour=10, minute=5))
     assert "━━ running" in show(row, view=young)[-1]
     assert "no end: killed?" in show(row, view=View(width=80, exact=False, now=young.now.replace(hour=11)))[-1]
-    assert show(row)[-1].startswith("━━ no end · ")
+    assert show(row)[-1] == "━━ no end ━━"
 
 
 TEXT = st.text(alphabet=st.sampled_from("ab \n\r\t\x00\x1b\x07\x7f\x9b\u202e\u200b\ud800\U000e0041日[<"), max_size=30)

@@ -33,8 +33,8 @@ def test_integers_keep_their_digits():
 
 
 def test_what_json_cannot_hold_is_still_a_line():
-    """Not-a-number is null; a value that is no JSON is spelled."""
-    assert json.loads(line([float("nan"), float("inf")]))["data"] == [None, None]
+    """Not-a-number is its name; a value that is no JSON is spelled."""
+    assert json.loads(line([float("nan"), float("inf")]))["data"] == ["NaN", "Infinity"]
     assert json.loads(line({"a": {1, 2}}))["data"]["a"] == [1, 2]
 
 

@@ -1,7 +1,9 @@
-"""Tokens and money of a replay: disjoint classes, and unknown is never 0."""
+"""Tokens and money of a replay: of responses as logged or estimated, of the session as reports have them."""
 
 import pytest
 
+from sessionlog.analytics.sessions import SessionSummary
+from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.render.replay import fold_replay
@@ -21,10 +23,17 @@ def served(response, price=None, **start):
     return next(b for b in fold_replay(events, price=price) if isinstance(b, ResponseBlock)).served
 
 
-def ended(*responses, price=None, **end):
-    """The end of a session of some responses."""
-    events = [event("session.start", {"v": 1}), *(event("llm.response", r) for r in responses)]
-    return list(fold_replay([*events, event("session.end", end)], price=price))[-1]
+def summary(**numbers):
+    """What reports have of a session."""
+    facts = dict.fromkeys(("session", "path", "status", "project", "harness", "route", "prompt", "error"), "")
+    known = {**facts, "source": "native", "start_ns": None, "last_ns": None, "models": (), "duration_ms": 0}
+    return SessionSummary(**{**known, "counted": True, **numbers})
+
+
+def ends(*rows, totals=None, **start):
+    """The ends of a session of (type, data) rows."""
+    events = [event("session.start", {"v": 1, **start}), *(event(*row) for row in rows)]
+    return [block for block in fold_replay(events, totals=totals) if isinstance(block, SessionEndBlock)]
 
 
 @pytest.mark.parametrize(
@@ -51,9 +60,9 @@ def test_input_is_as_logged_where_nothing_is_cached():
     ("response", "expected"),
     [
         ({"cost_usd": 0.0310275}, Cost(nano=31_027_500)),
-        ({"cost_usd": 0}, Cost(nano=0)),
+        ({"cost_usd": 0}, Cost(nano=0, unchecked=True)),
         ({"cost_usd": 0, "attempt": {"cost": {"source": "unknown"}}}, None),
-        ({"cost_usd": 0, "attempt": {"cost": {"source": "provider_reported"}}}, Cost(nano=0)),
+        ({"cost_usd": 0, "attempt": {"cost": {"source": "provider_reported"}}}, Cost(nano=0, unchecked=True)),
         ({"cost_usd": -1}, None),
         ({"cost_usd": "much"}, None),
         ({"cost_usd": None}, None),
@@ -69,7 +78,7 @@ def test_a_price_estimates_what_the_log_does_not_say():
     """The estimate is made with the asked model, and is marked; a recorded cost is left alone."""
     asked = []
 
-    def price(provider, model, usage, time_ns, **_):
+    def price(provider, model, usage, time_ns):
         asked.append((provider, model, usage.output, time_ns))
         return 2_000_000
 
@@ -83,7 +92,7 @@ def test_a_price_estimates_what_the_log_does_not_say():
 def test_the_model_that_served_is_priced_before_the_one_asked_for():
     """What answered is what is billed; then attempt.requested_model, then the request's, then the session's."""
     asked = []
-    price = lambda _provider, model, _usage, _time, **_: asked.append(model)  # noqa: E731 - returns None: no price
+    price = lambda _provider, model, _usage, _time: asked.append(model)  # noqa: E731 - returns None: no price
     usage = {"usage": {"input": 1, "output": 1}, "model": "served"}
     served({**usage, "attempt": {"requested_model": "wanted"}}, price, model="configured")
     served(usage, price, model="configured")
@@ -92,159 +101,131 @@ def test_the_model_that_served_is_priced_before_the_one_asked_for():
     assert asked == ["served", "wanted", "served", "configured", "served", "billed", "served"]
 
 
-@pytest.mark.parametrize(
-    ("responses", "end", "expected"),
-    [
-        ([], {"cost_usd": 1.5}, Cost(nano=1_500_000_000)),
-        ([], {"cost_usd": 0}, Cost(nano=0)),
-        ([], {"cost_usd": -1}, None),
-        ([], {}, None),
-        ([{"cost_usd": 0.25}, {"cost_usd": 0.5}], {}, Cost(nano=750_000_000)),
-        ([{"cost_usd": 0.25}, {}], {}, Cost(nano=250_000_000, partial=True)),
-        ([{"cost_usd": 0.25}, {"error": "429"}], {}, Cost(nano=250_000_000)),
-        ([{}], {}, None),
-        ([{"cost_usd": 1.5}, {"cost_usd": 0.5}], {"cost_usd": 0.5}, Cost(nano=2_000_000_000)),
-        ([{"cost_usd": 1.5}, {}], {"cost_usd": 2}, Cost(nano=2_000_000_000)),
-        ([{"cost_usd": 1.5}, {}], {"cost_usd": 0}, Cost(nano=1_500_000_000)),
-        ([{"cost_usd": 1.5}], {"tokens": {"input": 1}}, Cost(nano=1_500_000_000, partial=True)),
-        ([], {"tokens": {"input": 1}}, None),
-    ],
-)
-def test_a_session_costs_what_its_end_or_its_responses_say(responses, end, expected):
-    """Known money is shown even where another part is unknown; failures that used nothing are not unknown."""
-    assert ended(*responses, **end).cost == expected
-
-
-def test_an_end_without_tokens_has_those_of_its_responses():
-    """Logs of killed agents still add up."""
-    assert ended({"usage": {"input": 1, "output": 2}}, {"usage": {"input": 3, "output": 4}}).usage == TokenUsage(
-        input=4, output=6
-    )
-
-
-def test_what_an_end_leaves_out_is_not_lost():
-    """An end that says less than its responses is told beside them, in money; its tokens are theirs at least."""
-    response = {"usage": {"input": 10, "output": 2}, "cost_usd": 2}
-    end = ended(response, tokens={"input": 1, "output": 3}, cost_usd=0.5)
-    assert (end.cost, end.end_cost) == (Cost(nano=2_000_000_000), Cost(nano=500_000_000))
-    assert end.usage == TokenUsage(input=10, output=3)
-    assert ended(response, cost_usd=2).end_cost is None
-
-
-@pytest.mark.parametrize(
-    ("logged", "price", "expected"),
-    [
-        ({"cost_usd": 0}, 3, Cost(nano=3, estimated=True)),
-        ({}, 3, Cost(nano=3, estimated=True)),
-        ({"cost_usd": 0}, None, Cost(nano=0)),
-        ({}, None, None),
-        ({"cost_usd": 5e-9}, 3, Cost(nano=5)),
-    ],
-)
-def test_totals_without_responses_are_priced(logged, price, expected):
-    """As one request at the session's start; a recorded 0 is free only where there is no list price."""
+def test_a_response_is_priced_for_the_provider_that_served_it():
+    """Its own provider, by either name that logs have for it, before the session's; as its record in the ledger."""
     asked = []
-
-    def prices(*question, single):
-        asked.append((*question, single))
-        return price
-
-    start = event("session.start", {"v": 1, "provider": "p", "model": "m"}, "2026-11-21T09:00:00Z")
-    end = event("session.end", {"tokens": {"input": 10}, **logged})
-    assert list(fold_replay([start, end], price=prices))[-1].cost == expected
-    at = 1795255200000000000 - 3600 * 10**9
-    assert set(asked) <= {("p", "m", TokenUsage(input=10), at, False)}
+    price = lambda provider, *_: asked.append(provider)  # noqa: E731 - returns None: no price
+    response = {"usage": {"input": 1, "output": 1}, "model": "m", "provider": "lmstudio"}
+    assert served(response, price, v=1, provider="openai").cost is None
+    served({**response, "attempt": {"provider_system": "vllm"}}, price, v=1, provider="openai")
+    served({"usage": {"input": 1}, "model": "m"}, price, v=1, resolved_harness="codex")
+    assert asked == ["lmstudio", "vllm", "codex"]
 
 
-def test_what_the_end_reports_beyond_its_responses_is_estimated():
-    """Only the rest is priced once more."""
-    response = {"usage": {"input": 4}, "model": "m"}
-    end = ended(response, price=lambda *question, **_: question[2].input, model="m", tokens={"input": 10})
-    assert end.cost == Cost(nano=10, estimated=True)
-
-
-def test_each_run_of_a_continued_session_adds():
-    """In a log of ours an end speaks of its run; the last end of the Go original speaks of the whole log."""
-    run = [
-        event("llm.response", {"usage": {"input": 4}}),
-        event("session.end", {"tokens": {"input": 5}, "cost_usd": 1}),
+def test_a_response_names_the_model_of_its_request():
+    """Several requests may be under way: the last one is not always its own."""
+    asked = []
+    price = lambda _provider, model, *_: asked.append(model)  # noqa: E731 - as above
+    events = [
+        event("llm.request", {"model": "other", "messages": []}),
+        event("llm.response", {"usage": {"input": 1}, "requested_model": "mine"}),
     ]
-    end = list(fold_replay([event("session.start", {"v": 1}), *run, *run]))[-1]
-    assert (end.usage.input, end.cost) == (10, Cost(nano=2_000_000_000))
-    end = list(fold_replay([event("session.start", {}), *run, *run]))[-1]
-    assert (end.usage.input, end.cost) == (5, Cost(nano=1_000_000_000))
+    list(fold_replay(events, price=price))
+    assert asked == ["mine"]
+
+
+def test_the_last_end_has_the_totals_of_reports():
+    """Whatever the responses and the end of this log say."""
+    numbers = {
+        "requests": 4, "failed_requests": 1, "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3,
+        "cache_write_tokens": 4, "reasoning_tokens": 1, "known_nano": 5, "estimated_nano": 6, "cost_is_partial": True,
+        "duration_ms": 7,
+    }  # fmt: skip
+    rows = [
+        ("llm.response", {"usage": {"input": 99}, "cost_usd": 9}),
+        ("tool.call", {"tool": "a", "error": "exit 1"}),
+        ("session.end", {"tokens": {"input": 100}, "duration_ms": 1}),
+    ]
+    [end] = ends(*rows, totals=lambda: summary(**numbers))
+    assert end.totals == {"request": 4, "failed request": 1, "tool": 1, "failed tool": 1}
+    assert end.usage == TokenUsage(input=1, output=2, cache_read=3, cache_write=4, reasoning=1)
+    assert end.cost == Cost(nano=11, estimated=True, partial=True)
+    assert end.duration_ms == 7
+    [torn] = ends(*rows[:-1], totals=lambda: summary(**numbers))
+    assert (torn.end, torn.totals, torn.cost) == (None, end.totals, end.cost)
 
 
 @pytest.mark.parametrize(
-    ("start", "unchecked"),
+    ("numbers", "expected"),
     [
-        ({"provider": "openai", "model": "gpt-5"}, True),
-        ({"model": "gpt-5"}, True),
-        ({"provider": "lmstudio", "model": "qwen"}, False),
-        ({"provider": "openai"}, False),
+        ({}, None),
+        ({"cost_is_partial": True}, None),
+        ({"known_nano": 0}, Cost(nano=0)),
+        ({"estimated_nano": 0}, Cost(nano=0, estimated=True)),
+        ({"known_nano": 5, "estimated_nano": 0}, Cost(nano=5)),
+        ({"known_nano": 5, "cost_is_partial": True}, Cost(nano=5, partial=True)),
     ],
 )
-def test_a_recorded_zero_is_free_where_nobody_could_have_a_price(start, unchecked):
-    """Without prices a 0 of somebody's model is only what the log says; with them it has been looked up."""
-    events = [event("session.start", start), event("session.end", {"cost_usd": 0})]
-    assert list(fold_replay(events))[-1].cost == Cost(nano=0, unchecked=unchecked)
-    assert list(fold_replay(events, price=lambda *_, **__: None))[-1].cost == Cost(nano=0)
-    assert served({"cost_usd": 0}, **start).cost == Cost(nano=0, unchecked=unchecked)
+def test_a_cost_of_reports_is_unknown_known_or_estimated(numbers, expected):
+    """Unknown is never 0, and known money is shown even where another part is unknown."""
+    [end] = ends(("session.end", {}), totals=lambda: summary(requests=1, **numbers))
+    assert end.cost == expected
 
 
-def test_a_second_start_resets_nothing():
-    """The first start of a file counts; a later one is a line."""
-    start, response = event("session.start", {"v": 1, "provider": "p"}), event("llm.response", {"cost_usd": 1})
-    again = event("session.start", {"v": 1, "provider": "q", "prompt": "hello"})
-    *blocks, end = fold_replay([start, response, again, response, event("session.end", {})])
-    assert (end.totals["request"], end.cost, end.start.provider) == (2, Cost(nano=2_000_000_000), "p")
-    assert [type(block) for block in blocks] == [SessionStartBlock, ResponseBlock, NoteBlock, ResponseBlock]
+@pytest.mark.parametrize("totals", [None, lambda: None])
+def test_without_totals_an_end_has_what_it_reports(totals):
+    """Where reports do not know the session; its 0 was not compared with a list price."""
+    row = ("session.end", {"tokens": {"input": 3}, "cost_usd": 1.5, "duration_ms": 2000})
+    [end] = ends(row, totals=totals)
+    assert (end.usage, end.cost, end.duration_ms) == (
+        TokenUsage(input=3),
+        Cost(nano=1_500_000_000, unchecked=True),
+        2000,
+    )
+    [end] = ends(("session.end", {"cost_usd": -1}), totals=totals)
+    assert (end.usage, end.cost, end.duration_ms) == (TokenUsage(), None, None)
 
 
-def test_a_start_that_comes_late_is_the_start():
-    """What was counted before it stays."""
+def test_an_end_after_which_the_session_goes_on_has_no_totals():
+    """They come once, with the last end; the others have what their run reports."""
+    asked = []
+    run = [("llm.response", {"content": "x"}), ("session.end", {"tokens": {"input": 5}, "duration_ms": 1500})]
+    totals = lambda: asked.append(1) or summary(requests=2, duration_ms=3000)  # noqa: E731 - counts its calls
+    first, last = ends(*run, *run, totals=totals)
+    assert (first.usage.input, first.duration_ms, first.totals["request"]) == (5, 1500, 0)
+    assert (last.usage.input, last.duration_ms, last.totals["request"]) == (0, 3000, 2)
+    assert asked == [1]
+
+
+def test_what_follows_the_end_stands_below_it():
+    """A note and a damaged piece, with the totals above; an end is not shown twice."""
+    end = event("session.end", {"status": "success"}, "2026-11-21T10:00:05Z")
+    damage = Problem(path="s.jsonl", line=3, kind="not_json", detail="not JSON", severity="damage")
+    for after in (event("unheard.of", {"a": 1}), damage):
+        blocks = list(fold_replay([event("session.start", {"v": 1}), end, after], totals=lambda: summary(requests=2)))
+        assert [type(block) for block in blocks] == [SessionStartBlock, SessionEndBlock, NoteBlock]
+        assert blocks[1].totals["request"] == 2
+        assert blocks[1].time_ns == end.time_ns
+
+
+def test_totals_are_not_asked_for_where_no_end_is_shown():
+    """They may take longer than all that is shown."""
+    rows = [event("session.start", {"v": 1}), event("session.end", {})]
+    chosen = lambda kind: kind == "session.start"  # noqa: E731
+    assert len(list(fold_replay(rows, chosen=chosen, totals=lambda: pytest.fail("asked")))) == 1
+
+
+def test_an_end_that_reports_less_is_quoted():
+    """In money, where the session has no other end."""
+    run = [("llm.response", {"cost_usd": 2}), ("session.end", {"cost_usd": 0.5})]
+    totals = lambda: summary(requests=1, known_nano=2_000_000_000)  # noqa: E731
+    [end] = ends(*run, totals=totals)
+    assert end.end_cost == Cost(nano=500_000_000, unchecked=True)
+    [end] = ends(("session.end", {"cost_usd": 2}), totals=totals)
+    assert end.end_cost is None
+    assert [end.end_cost for end in ends(*run, *run, totals=totals)] == [None, None]
+
+
+def test_the_first_start_names_the_session():
+    """A later one is a line; one that comes late is the start."""
+    start, response = ("session.start", {"provider": "q", "prompt": "hello"}), ("llm.response", {"cost_usd": 1})
+    [end] = ends(response, start, response, ("session.end", {}), provider="p")
+    assert end.start.provider == "p"
     *_, end = fold_replay([event("llm.response", {"cost_usd": 1}), event("session.start", {"provider": "p"})])
-    assert (end.totals["request"], end.start.provider) == (1, "p")
+    assert end.start.provider == "p"
 
 
-@pytest.mark.parametrize("data", [None, "lost", ["lost"]])
-def test_a_response_without_a_payload_is_a_request(data):
-    """It was made, whatever is left of it; what it cost is not known."""
-    end = ended({"cost_usd": 1}, data)
-    assert (end.totals["request"], end.cost) == (2, Cost(nano=1_000_000_000, partial=True))
-
-
-def test_totals_count_requests_tools_and_failures():
-    """What the end line says."""
-    events = [
-        event("llm.response", {"error": "429"}),
-        event("llm.response", {"content": "x"}),
-        event("tool.call", {"tool": "a"}),
-        event("tool.call", {"tool": "b", "error": "exit 1"}),
-    ]
-    totals = list(fold_replay(events))[-1].totals
-    assert totals == {"request": 2, "failed request": 1, "tool": 2, "failed tool": 1}
-
-
-@pytest.mark.parametrize(
-    ("logged", "expected"), [(1500, 1500), (0, 61_000), (-5, 61_000), (None, 61_000), ("60000", 61_000), (True, 61_000)]
-)
-def test_a_duration_that_the_end_does_not_know_is_the_time_worked(logged, expected):
-    """Gaps of at most five minutes count; a night between two events, and a clock set back, do not."""
-    times = ["10:00:00", "10:01:00", "23:00:00", "09:00:00", "09:00:01"]
-    events = [event("progress", {}, f"2026-11-21T{time}Z") for time in times]
-    [end] = [
-        b
-        for b in fold_replay([*events, event("session.end", {"duration_ms": logged}, "2026-11-21T09:00:01Z")])
-        if isinstance(b, SessionEndBlock)
-    ]
-    assert end.duration_ms == expected
-
-
-def test_the_time_of_a_session_is_that_of_all_its_runs():
-    """As its requests are; each end tells only its own run."""
-    run = [event("llm.response", {"content": "x"}), event("session.end", {"duration_ms": 1500})]
-    ends = [
-        block for block in fold_replay([event("session.start", {"v": 1}), *run, *run]) if block.type == "session.end"
-    ]
-    assert [(end.duration_ms, end.totals["request"]) for end in ends] == [(1500, 1), (3000, 2)]
+def test_tool_calls_and_failures_are_counted():
+    """What the end line says of them is what is shown."""
+    [end] = ends(("tool.call", {"tool": "a"}), ("tool.call", {"tool": "b", "error": "exit 1"}))
+    assert end.totals == {"tool": 2, "failed tool": 1}
