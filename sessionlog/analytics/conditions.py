@@ -5,7 +5,8 @@ Values never become SQL text: they are bound. Group keys come from a closed list
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import ATTRIBUTION, status
+from sessionlog.ledger.columns import Label, names_of
+from sessionlog.ledger.schema import status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ KEYS: Mapping[str, str] = {
     "branch": "l.branch",
     "version": "l.version",
     "agent": "l.agent",
-    **{name: f"COALESCE(NULLIF(l.{name}, ''), '-')" for name in ATTRIBUTION},
+    **{name: f"COALESCE(NULLIF(l.{name}, ''), '-')" for name in names_of(Label, "charged")},
     "hour": "hour_key(r.time_ns)",
     "day": "day_key(r.time_ns)",
     "week": "week_key(r.time_ns)",

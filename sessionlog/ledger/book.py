@@ -80,7 +80,7 @@ class Book(ReadBook):
         path = storable(path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
         named = problems_text(scan.problems)
-        values = (path, source, 0, 0, 0, 0, 0, 0, "", 1, 0, 0, "", "", "", 0, 0, scan.problems.count, named, "")
+        values = File(id=None, path=path, source=source, settled=1, problems=scan.problems.count, named=named)
         file_id = int((self.connection.execute(_INSERT_FILE, values).lastrowid or 0) if row is None else row[0])
         if row is not None and (scan.problems.count or scan.full_rescan):
             self.connection.execute(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 
 from sessionlog.hashes import blake2b
-from sessionlog.ledger.columns import Call, Label, Limit, Name, Response, Row
+from sessionlog.ledger.columns import Call, Label, Limit, Name, Response
 from sessionlog.ledger.identity import path_of
 
 _DERIVED = {
@@ -17,7 +17,7 @@ _DERIVED = {
 }  # fmt: skip
 
 
-def _columns(alias: str, row: type[Row]) -> str:
+def _columns(alias: str, row: type[Response | Label | Call | Name | Limit]) -> str:
     return ", ".join(f"{alias}.{name}" for name in row._fields if name not in _DERIVED)
 
 

@@ -18,7 +18,7 @@ hashes (see `rows`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
@@ -37,28 +37,29 @@ Charged = Annotated[str, "charged"]
 
 
 class File(NamedTuple):
-    """A log, and how far it was read."""
+    """A log, and how far it was read; its `id` is None before it is stored."""
 
+    id: Any
     path: Any
-    source: str
-    parser: int
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    beside: str
-    settled: int
-    offset: int
-    line: int
-    head: str
-    print: str
-    prefix: str
-    missing: int
-    stamp: int
-    problems: int
-    named: str
-    checksum: str
+    source: str = ""
+    parser: int = 0
+    device: int = 0
+    inode: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+    beside: str = ""
+    settled: int = 0
+    offset: int = 0
+    line: int = 0
+    head: str = ""
+    print: str = ""
+    prefix: str = ""
+    missing: int = 0
+    stamp: int = 0
+    problems: int = 0
+    named: str = ""
+    checksum: str = ""
 
 
 class Session(NamedTuple):
@@ -193,8 +194,9 @@ class Facts(NamedTuple):
 
 
 class WireMatch(NamedTuple):
-    """A request on the wire (`file_id`, `n`), the session in which it counts, its row in the agent's log (NULL: it is
-    only on the wire), and the row that counts.
+    """A request on the wire (`file_id`, `n`), and the row that counts in its place (`made_file`, `made_n`).
+
+    `session_id` is the session in which it counts; its row in the agent's log is NULL where it is only on the wire.
     """
 
     wire_session: int
@@ -206,6 +208,20 @@ class WireMatch(NamedTuple):
     matched_by: str
     made_file: int
     made_n: int
+
+
+TABLES: Mapping[str, type[tuple[Any, ...]]] = {
+    "files": File,
+    "all_sessions": Session,
+    "labels": Label,
+    "responses": Response,
+    "names": Name,
+    "calls": Call,
+    "limits": Limit,
+    "log_sessions": Facts,
+    "wire_matches": WireMatch,
+}
+"""Table → the type of its rows."""
 
 
 class Column(NamedTuple):
@@ -241,14 +257,17 @@ def insert(table: str, names: Sequence[str]) -> str:
 
 _TYPES = {int: "INTEGER", float: "REAL", str: "TEXT", Any: "ANY"}
 
-Row = File | Session | Label | Response | Name | Call | Limit | Facts | WireMatch
+Row = tuple[Any, ...]
+"""A row of one of these types."""
 
 
 @cache
 def columns_of(row: type[Row]) -> tuple[Column, ...]:
     """Return the columns of a table, in the order of its row."""
-    defaults = row._field_defaults
-    return tuple(_column(name, hint, defaults.get(name, ...)) for name, hint in get_type_hints(row, include_extras=True).items())
+    defaults: dict[str, object] = getattr(row, "_field_defaults")  # noqa: B009 - of every named tuple
+    return tuple(
+        _column(name, hint, defaults.get(name, ...)) for name, hint in get_type_hints(row, include_extras=True).items()
+    )
 
 
 def _column(name: str, hint: Any, default: object) -> Column:

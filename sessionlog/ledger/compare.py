@@ -13,7 +13,7 @@ from typing import Any
 
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.rows import Row
+from sessionlog.ledger.columns import Row, Session
 from sessionlog.ledger.schema import UNREADABLE
 from sessionlog.ledger.storable import rows_of
 

@@ -15,7 +15,7 @@ If counts and place come from two copies, neither counts, but a row merged from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -87,7 +87,9 @@ def _is_superseded(by: str | None, known: Collection[str]) -> bool:
 
 def superseding_sessions(rows: Iterable[Response | Call]) -> str | None:
     """Return the sessions that supersede any of these rows, one a line; None for none."""
-    return "\n".join(sorted({one for row in rows if row.superseded_by for one in row.superseded_by.split("\n")})) or None
+    return (
+        "\n".join(sorted({one for row in rows if row.superseded_by for one in row.superseded_by.split("\n")})) or None
+    )
 
 
 def _best(copies: list[Response]) -> list[Response]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import Any
 
-from sessionlog.ledger.columns import Label, Name, insert
+from sessionlog.ledger.columns import Label, Name, Row, insert
 
-_R = TypeVar("_R", Label, Name)
 SessionName = tuple[str, str, str]
 """(source, id, place): unique for a session."""
 
@@ -19,18 +19,18 @@ _PLACEHOLDER = """INSERT INTO all_sessions (source, session, place, path, parent
     error, metadata, counted, archived) VALUES (?, ?, ?, '', '', 0, '', '', '', '', '', '{}', 0, 0)"""
 
 
-class _Rows(Generic[_R]):
+class _Rows:
     """A table in which each distinct row is stored once, under an id."""
 
-    def __init__(self, connection: sqlite3.Connection, table: str, row: type[_R]) -> None:
+    def __init__(self, connection: sqlite3.Connection, table: str, row: type[Label | Name]) -> None:
         self._connection = connection
         self._insert = insert(table, ("id", *row._fields))
         rows = connection.execute(f"SELECT id, {', '.join(row._fields)} FROM {table}")  # noqa: S608 - names of the schema
-        self.rows: dict[int, _R] = {number: row(*names) for number, *names in rows}
-        self._ids = {names: number for number, names in self.rows.items()}
+        self.rows: dict[int, Any] = {number: row(*names) for number, *names in rows}
+        self._ids: dict[Row, int] = {names: number for number, names in self.rows.items()}
         self._last = max(self.rows, default=0)
 
-    def number(self, names: _R) -> int:
+    def number(self, names: Row) -> int:
         known = self._ids.get(names)
         if known is None:
             known = self._last = self._last + 1
@@ -55,8 +55,10 @@ class InternedIds:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         labels, names = _Rows(connection, "labels", Label), _Rows(connection, "names", Name)
-        self.label_id, self.label = labels.number, labels.rows.__getitem__
-        self.name_id, self.name = names.number, names.rows.__getitem__
+        self.label_id: Callable[[Label], int] = labels.number
+        self.label: Callable[[int], Label] = labels.rows.__getitem__
+        self.name_id: Callable[[Name], int] = names.number
+        self.name: Callable[[int], Name] = names.rows.__getitem__
         self._sessions: dict[tuple[str, str, str], int] = {}
         self.session = lru_cache(_KEPT)(self._session)
         self.path = lru_cache(_KEPT)(self._path)

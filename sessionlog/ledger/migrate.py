@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import ATTRIBUTION, CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE
+from sessionlog.ledger.columns import TABLES, WireMatch, columns_of, define
+from sessionlog.ledger.quarter_hours import define_sums
+from sessionlog.ledger.schema import CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE_INDEXES
 from sessionlog.ledger.trust import version_of
 
 TYPE_CHECKING = False
@@ -49,12 +51,13 @@ _FROM_4 = (
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
-    *WIRE,
+    define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
+    *WIRE_INDEXES,
     *VIEWS,
 )
 _FROM_5 = (CHANGES,)
 _FROM_6 = (
-    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ATTRIBUTION),
+    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ("skill", "plugin", "mcp")),
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
@@ -73,4 +76,15 @@ def migrate(connection: sqlite3.Connection) -> None:
     for older_than, statements in steps:
         for statement in statements if version < older_than else ():
             connection.execute(statement)
+    _add_columns(connection)
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Add the columns that the tables of an older version do not have; rows get their defaults."""
+    wanted = {table: [column.sql for column in columns_of(row)] for table, row in TABLES.items()}
+    for table, columns in {**wanted, "quarter_hours": define_sums()}.items():
+        known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+        for column in columns:
+            if column.partition(" ")[0] not in known:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")

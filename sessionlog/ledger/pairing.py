@@ -16,7 +16,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sessionlog.events.times import SECOND
-from sessionlog.ledger.columns import Response
 
 NEAR_NS = 10 * SECOND
 """How far apart rows with equal tokens are paired."""
@@ -50,7 +49,7 @@ class Call(NamedTuple):
     names: tuple[str, str]
     source: str
     order: tuple[Any, ...]
-    row: Response
+    row: Any
 
 
 class Pair(NamedTuple):

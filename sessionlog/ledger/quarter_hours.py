@@ -46,8 +46,13 @@ def names_of_totals() -> tuple[str, ...]:
 def define_totals() -> str:
     """Return the statement that creates the table of totals."""
     places = ("session_id INTEGER NOT NULL", "label_id INTEGER NOT NULL", "time_ns INTEGER")
-    derived = (f"{name} {kind}" for name, (kind, _) in _DERIVED.items())
-    return f"CREATE TABLE quarter_hours ({', '.join((*places, *derived, *(one.sql for one in _sums())))}) STRICT"
+    return f"CREATE TABLE quarter_hours ({', '.join((*places, *define_sums()))}) STRICT"
+
+
+def define_sums() -> list[str]:
+    """Return the definitions of the columns of a total but its place."""
+    derived = [f"{name} {kind}" for name, (kind, _) in _DERIVED.items()]
+    return [*derived, *(column.sql for column in _sums())]
 
 
 def _sums() -> tuple[Column, ...]:
@@ -107,16 +112,17 @@ def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]
 
     Several may be of one session, label and quarter hour: reports sum them.
     """
-    from sessionlog.ledger.statements import insert_rows
+    from sessionlog.ledger.columns import insert
+    from sessionlog.ledger.statements import write
 
-    insert_rows(connection, "quarter_hours", names_of_totals(), totals)
+    write(connection, insert("quarter_hours", names_of_totals()), totals)
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:
     from sessionlog.ledger.storable import rows_of
 
     names, select = ", ".join(names_of_totals()), _select("r.session_id", "r.label_id", _QUARTER)
-    rows_of(connection, f"INSERT INTO quarter_hours ({names}) {select} FROM {records} GROUP BY 1, 2, 3")  # noqa: S608 - names of the schema
+    rows_of(connection, f"INSERT INTO quarter_hours ({names}) {select} FROM {records} GROUP BY 1, 2, 3")
 
 
 def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]]:

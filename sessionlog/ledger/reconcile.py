@@ -8,7 +8,7 @@ logs, so this can be repeated any time.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -235,8 +235,9 @@ def _fold_responses(
             [winner] = winners(copies, names, ())
             row = merged_row(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])
-            kept = {"file_id": copies[0].file_id, "n": copies[0].n, "superseded_by": superseding_sessions(copies)}
-            insert_rows(connection, "responses", Response, [row._replace(**kept)])
+            first_one, superseded_by = copies[0], superseding_sessions(copies)
+            row = row._replace(file_id=first_one.file_id, n=first_one.n, superseded_by=superseded_by)
+            insert_rows(connection, "responses", Response, [row])
 
 
 def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, first_call: int) -> None:

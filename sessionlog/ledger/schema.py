@@ -87,7 +87,7 @@ def tables() -> tuple[str, ...]:
         "CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID",
         "CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID",
         "CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT",
-        define("files", File, "id INTEGER PRIMARY KEY", "UNIQUE (path)"),
+        define("files", File, "UNIQUE (path)"),
         RESUMES,
         CHANGES,
         define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),

@@ -7,10 +7,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sessionlog.ledger.columns import Row, columns_of, insert
+from sessionlog.ledger.columns import Call, File, Response, Row, columns_of, insert
 from sessionlog.ledger.storable import within_64_bits
 
-_R = TypeVar("_R", bound=Row)
+_R = TypeVar("_R", File, Response, Call)
 
 _CHUNK = 256  # rows whose columns are looked at together, while they are in the processor's cache
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessionlog.ledger.schema import LABEL
+from sessionlog.ledger.columns import Label
 
 _OF_PLACE = (
     "machine_id", "source", "session", "session_key", "time_ns", "active_ms", "project", "branch", "version", "agent",
@@ -20,7 +20,7 @@ _OF_PLACE = (
 _OF_NUMBERS = (
     "requests", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
     "cache_write_1h_tokens", "reasoning_tokens", "recorded_nano_usd", "estimated_nano_usd", "saved_nano_usd",
-    "price_list", "priced", "latency_ms", *(name for name in LABEL if name not in _OF_PLACE),
+    "price_list", "priced", "latency_ms", *(name for name in Label._fields if name not in _OF_PLACE),
 )  # fmt: skip
 
 RESPONSE = ("key", *_OF_PLACE, *_OF_NUMBERS)

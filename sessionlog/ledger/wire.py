@@ -244,10 +244,9 @@ def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Clus
 def _call(row: Response, names: Names, source: str, start_ns: int | None) -> Call:
     """A request; `start_ns` is the start of its session on the wire, before which it was not sent."""
     label = names.label(row.label_id)
-    end_ns, latency_ms = row.time_ns, row.latency_ms
-    begin_ns = end_ns
+    begin_ns = end_ns = row.time_ns or 0
     if start_ns is not None:
-        begin_ns = min(end_ns, max(start_ns, end_ns - int((latency_ms or 0) * 1_000_000)))
+        begin_ns = min(end_ns, max(start_ns, end_ns - int((row.latency_ms or 0) * 1_000_000)))
     content = (names.session(row.session_id), names.path(row.file_id), tuple(label), numbers_of(row))
     return Call(
         begin_ns=begin_ns,

@@ -83,11 +83,12 @@ def _rest(row: Response, used: Iterable[tuple[int, int, list[int]]]) -> list[int
 
 def _reduced(row: Response, rest: Sequence[int]) -> Response:
     """Return the row of the rest of a sum, with its share of the cost."""
-    left = row._replace(**dict(zip(_TOKENS, rest, strict=True)))
-    total, part = total_tokens(row), total_tokens(left)
-    costs = {name: getattr(row, name) for name in _MONEY}
-    shares = {name: cost * part // total if cost is not None and total else cost for name, cost in costs.items()}
-    return left._replace(**shares, n=_number(row), family=None, key=None, superseded_by=None, counts=1)
+    changes: dict[str, Any] = dict(zip(_TOKENS, rest, strict=True))
+    total, part = total_tokens(row), total_tokens(row._replace(**changes))
+    for name in _MONEY:
+        cost = getattr(row, name)
+        changes[name] = cost * part // total if cost is not None and total else cost
+    return row._replace(n=_number(row), family=None, key=None, superseded_by=None, counts=1, **changes)
 
 
 def _number(row: Response) -> int:

@@ -76,14 +76,14 @@ class Writer:
                 if session.facts:
                     facts.append(Facts(file_id, session_id, number, session.facts))
                     number += 1
-                place = {"file_id": file_id, "session_id": session_id}
                 responses += [
-                    row._replace(**place, n=i, label_id=labels[row.label_id])
+                    row._replace(file_id=file_id, n=i, session_id=session_id, label_id=labels[row.label_id])
                     for i, row in enumerate(session.responses, n)
                 ]
                 n += len(session.responses)
                 calls += [
-                    row._replace(**place, n=i, name_id=names[row.name_id]) for i, row in enumerate(session.calls, m)
+                    row._replace(file_id=file_id, n=i, session_id=session_id, name_id=names[row.name_id])
+                    for i, row in enumerate(session.calls, m)
                 ]
                 m += len(session.calls)
             if any(row.superseded_by for row in responses):
@@ -169,7 +169,9 @@ class Writer:
         """Estimate every response again, at new prices, or those that satisfy a condition."""
         labels = PricedLabels(self._prices)
         last = (0, -1)
-        where = f"responses r WHERE (r.file_id, r.n) > (?, ?) AND r.n >= 0 AND {condition} ORDER BY r.file_id, r.n LIMIT ?"
+        where = (
+            f"responses r WHERE (r.file_id, r.n) > (?, ?) AND r.n >= 0 AND {condition} ORDER BY r.file_id, r.n LIMIT ?"
+        )
         while rows := list(select_rows(self._connection, Response, where, (*last, _BATCH))):
             changed = []
             for row in rows:
