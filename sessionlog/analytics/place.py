@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sessionlog.analytics.conditions import KEYS, TIME_KEYS
 from sessionlog.analytics.window import utc_nanoseconds
-from sessionlog.engine.place import is_place
+from sessionlog.engine import is_place
 from sessionlog.errors import InvalidQuery, MissingExtra
 from sessionlog.ledger.columns import Label
 

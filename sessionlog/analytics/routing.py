@@ -24,7 +24,7 @@ from sessionlog.analytics.routing_buckets import AXES, OUTCOMES
 from sessionlog.analytics.routing_session import RoutingTally, SessionRouting, fold_session
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import parse_usage_window
-from sessionlog.engine.place import is_place
+from sessionlog.engine import is_place
 from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, log_problem, problems_dict
 from sessionlog.events.envelope import Event
 from sessionlog.fast_dataclasses import dataclass, field, fields_of

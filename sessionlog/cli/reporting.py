@@ -424,7 +424,7 @@ def _nearest_values(arguments: ReportArguments, context: ReportContext) -> Itera
 
 def _has_place(paths: Iterable[str]) -> bool:
     """Whether one of the paths has what machines have exported."""
-    from sessionlog.engine.place import is_place
+    from sessionlog.engine import is_place
 
     return any(map(is_place, paths))
 

@@ -86,11 +86,6 @@ class Folder(Protocol):
 _GLOB = re.compile(r"([*?[])")
 
 
-def is_place(path: str) -> bool:
-    """Whether a folder, or the URL of an open remote place, has the manifests of exports."""
-    return any(name.startswith("v=") for name in files.list_names(os.path.join(path, "manifest")))
-
-
 def pattern_of(path: str) -> str:
     """Return a path as DuckDB opens it, which reads names as patterns."""
     return _GLOB.sub(r"[\1]", path)

@@ -81,7 +81,7 @@ def forgettable(home):
 @pytest.mark.parametrize("number", REASONS)
 @pytest.mark.parametrize(("folder", "lost"), [("s/deep", [DEEP]), ("s", [NATIVE, DEEP]), ("c", [CLAUDE])])
 @pytest.mark.parametrize("live", [False, True])
-def test_a_folder_that_cannot_be_read_was_not_deleted(home, number, folder, lost, live):
+def test_p23_a_folder_that_cannot_be_read_was_not_deleted(home, number, folder, lost, live):
     """Its records count as before, it is named each time, and nothing of it is forgotten."""
     before = seen(home)
     with failing(home.at(folder), number):

@@ -108,8 +108,9 @@ def test_a_response_is_priced_for_the_provider_that_served_it():
     response = {"usage": {"input": 1, "output": 1}, "model": "m", "provider": "lmstudio"}
     assert served(response, price, v=1, provider="openai").cost is None
     served({**response, "attempt": {"provider_system": "vllm"}}, price, v=1, provider="openai")
-    served({"usage": {"input": 1}, "model": "m"}, price, v=1, resolved_harness="codex")
-    assert asked == ["lmstudio", "vllm", "codex"]
+    served({"usage": {"input": 1}, "model": "m"}, price, resolved_harness="codex")
+    served({"usage": {"input": 1}, "model": "m"}, price, v=1, resolved_harness="make")
+    assert asked == ["lmstudio", "vllm", "codex", ""]
 
 
 def test_a_response_names_the_model_of_its_request():
