@@ -18,8 +18,9 @@ from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.rows import LogRows, to_rows
-from sessionlog.ledger.schema import APPLICATION, VERSION, tables
+from sessionlog.ledger.schema import APPLICATION, VERSION
 from sessionlog.ledger.storable import storable
+from sessionlog.ledger.tables import tables
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan

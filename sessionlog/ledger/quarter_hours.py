@@ -144,7 +144,7 @@ def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]
         conditions.append("time_ns < :inner_end")
     if not conditions:
         return "quarter_hours", {}
-    whole = f"SELECT {', '.join(names_of_totals())} FROM quarter_hours WHERE {' AND '.join(conditions)}"  # noqa: S608 - names of the schema
+    inside = f"FROM quarter_hours WHERE {' AND '.join(conditions)}"
     if first is not None and first != start_ns:
         edges.append("(r.time_ns >= :edge_start AND r.time_ns < :edge_start_end)")
         parameters |= {"edge_start": start_ns or 0, "edge_start_end": min(first + QUARTER_NS, _or(end_ns))}
@@ -152,9 +152,10 @@ def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]
         edges.append("(r.time_ns >= :edge_end AND r.time_ns < :edge_end_end)")
         parameters |= {"edge_end": last if start_ns is None else max(last, start_ns), "edge_end_end": end_ns or 0}
     if not edges:
-        return f"({whole})", parameters
+        return f"(SELECT * {inside})", parameters
     parameters |= {"first_quarter": _or(first), "last_quarter": _or(last)}
     single = _select("MIN(r.session_id)", "MIN(r.label_id)", "MIN(r.time_ns)")
+    whole = f"SELECT {', '.join(names_of_totals())} {inside}"
     return f"({whole} UNION ALL {_EDGES.format(single=single, edges=' OR '.join(edges))})", parameters
 
 

@@ -18,9 +18,9 @@ from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Label, Name, Response, Row, Session
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.migrate import migrate
 from sessionlog.ledger.rows import LogRows, SessionRows
 from sessionlog.ledger.sessions import facts_of, facts_text
+from sessionlog.ledger.tables import migrate
 from sessionlog.ledger.trust import is_older
 from sessionlog.sources.record import ScannedSession
 

@@ -77,44 +77,6 @@ WIRE_INDEXES = (
 )
 
 
-def tables() -> tuple[str, ...]:
-    """Return the statements that make the tables, views and indexes of an empty ledger."""
-    from sessionlog.ledger.columns import Call, Facts, File, Label, Limit, Name, Response, Session, WireMatch, define
-    from sessionlog.ledger.quarter_hours import define_totals
-
-    return (
-        "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID",
-        "CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT",
-        define("files", File, "UNIQUE (path)"),
-        RESUMES,
-        CHANGES,
-        define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("all_sessions", Session, "UNIQUE (source, session, place)"),
-        define("labels", Label, "id INTEGER PRIMARY KEY"),
-        define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("names", Name, "id INTEGER PRIMARY KEY"),
-        define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("limits", Limit),
-        define_totals(),
-        """CREATE TABLE reservations (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            budget TEXT NOT NULL,
-            session TEXT NOT NULL,
-            amount INTEGER NOT NULL,
-            boot TEXT NOT NULL,
-            boot_ns INTEGER NOT NULL,
-            wall_ns INTEGER NOT NULL,
-            after_ns INTEGER NOT NULL
-        ) STRICT""",
-        *KEPT,
-        *VIEWS,
-        define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
-        *WIRE_INDEXES,
-    )
-
-
 COPY_INDEXES = (
     "CREATE INDEX IF NOT EXISTS responses_by_family ON responses(family) WHERE family IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS responses_superseded ON responses(superseded_by) WHERE superseded_by IS NOT NULL",

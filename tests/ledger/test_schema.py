@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from sessionlog.ledger.columns import TABLES, Response, insert
-from sessionlog.ledger.schema import tables
+from sessionlog.ledger.tables import tables
 
 NULLABLE = {
     "start_ns",

@@ -1,9 +1,22 @@
-"""Migrate: bring a ledger of an older version up to this one in place; rows of logs that are gone are kept."""
+"""Tables: make those of a new ledger, and bring those of an older one up to this version in place."""
 
 from __future__ import annotations
 
-from sessionlog.ledger.columns import TABLES, WireMatch, columns_of, define
-from sessionlog.ledger.quarter_hours import define_sums
+from sessionlog.ledger.columns import (
+    TABLES,
+    Call,
+    Facts,
+    File,
+    Label,
+    Limit,
+    Name,
+    Response,
+    Session,
+    WireMatch,
+    columns_of,
+    define,
+)  # fmt: skip
+from sessionlog.ledger.quarter_hours import define_sums, define_totals
 from sessionlog.ledger.schema import CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE_INDEXES
 from sessionlog.ledger.trust import version_of
 
@@ -65,6 +78,41 @@ _FROM_7 = (
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
     *KEPT,
 )
+
+
+def tables() -> tuple[str, ...]:
+    """Return the statements that make the tables, views and indexes of an empty ledger."""
+    return (
+        "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+        "CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID",
+        "CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+        "CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT",
+        define("files", File, "UNIQUE (path)"),
+        RESUMES,
+        CHANGES,
+        define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
+        define("all_sessions", Session, "UNIQUE (source, session, place)"),
+        define("labels", Label, "id INTEGER PRIMARY KEY"),
+        define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+        define("names", Name, "id INTEGER PRIMARY KEY"),
+        define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+        define("limits", Limit),
+        define_totals(),
+        """CREATE TABLE reservations (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            budget TEXT NOT NULL,
+            session TEXT NOT NULL,
+            amount INTEGER NOT NULL,
+            boot TEXT NOT NULL,
+            boot_ns INTEGER NOT NULL,
+            wall_ns INTEGER NOT NULL,
+            after_ns INTEGER NOT NULL
+        ) STRICT""",
+        *KEPT,
+        *VIEWS,
+        define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
+        *WIRE_INDEXES,
+    )
 
 
 def migrate(connection: sqlite3.Connection) -> None:
