@@ -1,7 +1,7 @@
 """Columns: every column of the ledger's tables, once, as a field of the table's row.
 
 A field's type is its column's type, `| None` allows NULL, and a default is what the rows of an older ledger get when
-the column is added. The words beside the type say what is derived from the column:
+the column is added. The words beside the type name what is derived from the column:
 
 - `number`: what a response used. Of two copies of it the greater one gives these (see `copies`).
 - `place`: where and when a response was. Of two copies the earlier one gives these.
@@ -185,7 +185,7 @@ class Limit(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a log says of a session, as JSON (see `sessions`)."""
+    """A log's facts about a session, as JSON (see `sessions`)."""
 
     file_id: int
     session_id: int
