@@ -148,7 +148,8 @@ def scans_of(rank: int, scanned: Scanned, *, with_calls: bool = True) -> list[Sc
                 sessions.append(SessionRows(name=session.name, facts=session.facts, responses=[], calls=[]))
             for row in session.responses:
                 ids: dict[str, Any] = {"session_id": name, "label_id": labels[row.label_id]}  # texts for numbers
-                responses.append(with_own_family(Response._make(_plain(row._replace(file_id=rank, n=n, **ids)))))
+                plain = Response._make(_plain(row._replace(file_id=rank, n=n, **ids)))
+                responses.append(with_own_family(plain, rank, n))
                 n += 1
             for call in session.calls if with_calls else ():
                 ids = {"session_id": name, "name_id": names[call.name_id]}

@@ -195,65 +195,33 @@ def _batch(parts: Sequence[_Part], prices: PriceBook) -> RowBatch:
 def _responses(session: ScannedSession, records: Sequence[Record], labels: PricedLabels) -> list[Response]:
     rows: list[Response] = []  # plain integers in place of truth values, which sqlite3 takes four times as long to bind
     seed, own = blake2b(session.source.encode(), digest_size=8), session.project
+    number_of, cost_of = labels.number, labels.cost
     for r in records:
-        label = labels.number(
+        label = number_of(
             Label(
-                provider=r.provider,
-                model=r.model,
-                response_model=r.response_model or "unknown",
-                project=r.project or own,
-                branch=r.branch,
-                version=r.version,
-                agent=r.agent,
-                granularity=r.granularity,
-                quality=r.quality,
-                speed=r.speed,
-                service_tier=r.service_tier,
-                skill=r.skill,
-                plugin=r.plugin,
-                mcp=r.mcp,
+                r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
+                r.granularity, r.quality, r.speed, r.service_tier, r.skill, r.plugin, r.mcp,
             )
-        )
+        )  # fmt: skip
         family = key = None
         if r.key:
             key = family = hash_with(seed, r.family or r.key)
             if r.family and r.family != r.key:
                 key = hash_with(seed, f"{r.family}\0{r.key}")
-        cost, estimate, saved = labels.cost(
-            label, r.usage, r.time_ns, r.cost_nano, r.requests, failed=r.failed, priced=r.priced
+        usage, latency, failed = r.usage, r.latency_ms, r.failed
+        cost, estimate, saved = cost_of(
+            label, usage, r.time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced
         )
         rows.append(
-            Response(
-                file_id=0,
-                n=0,
-                session_id=0,
-                label_id=label,
-                family=family,
-                key=key,
-                copy_rank=int(r.copy_rank),
-                superseded_by=(r.superseded_by and storable(r.superseded_by)) or None,
-                counts=1,
-                time_ns=r.time_ns,
-                requests=r.requests,
-                failed=+r.failed,
-                input=r.usage.input,
-                output=r.usage.output,
-                cache_read=r.usage.cache_read,
-                cache_write=r.usage.cache_write,
-                cache_write_1h=r.usage.cache_write_1h,
-                reasoning=r.usage.reasoning,
-                recorded_nano=r.cost_nano,
-                cost_nano=cost,
-                estimate_nano=estimate,
-                saved_nano=saved,
-                priced=+r.priced,
-                latency_ms=r.latency_ms,
-                latency_bucket=None if r.latency_ms is None or r.failed else bucket_of(r.latency_ms),
-                active_ms=r.active_ms,
-                response_id=hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None,
-                summed=+r.summed,
+            Response(  # by position: by name it takes three times as long
+                0, 0, 0, label, family, key, int(r.copy_rank),
+                (r.superseded_by and storable(r.superseded_by)) or None, 1, r.time_ns, r.requests, +failed,
+                usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.reasoning,
+                r.cost_nano, cost, estimate, saved, +r.priced, latency,
+                None if latency is None or failed else bucket_of(latency), r.active_ms,
+                hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, +r.summed, 1,
             )
-        )
+        )  # fmt: skip
     return rows
 
 

@@ -33,8 +33,12 @@ def select_rows(
     return map(row._make, connection.execute(f"SELECT {columns} FROM {rest}", parameters))  # noqa: S608 - names of the schema; values are bound
 
 
-def insert_rows(connection: sqlite3.Connection, table: str, row: type[Row], rows: Sequence[tuple[Any, ...]]) -> None:
+def insert_rows(
+    connection: sqlite3.Connection, table: str, row: type[Row], rows: Sequence[Row], **replaced: Sequence[int]
+) -> None:
     """Insert or replace rows of a table; numbers beyond 64 bits are clamped.
+
+    Columns that are given by name have these values, one for each row, in place of those in the rows.
 
     No None is bound, because sqlite3 takes ten times as long for it as for a number: a column without any value is left
     out of the statement, and other missing values are NaN, which SQLite stores as NULL.
@@ -43,7 +47,8 @@ def insert_rows(connection: sqlite3.Connection, table: str, row: type[Row], rows
     for start in range(0, len(rows), _CHUNK):
         kept: list[Sequence[object]] = []
         names = []
-        for column, values in zip(columns, zip(*rows[start : start + _CHUNK], strict=True), strict=True):
+        for column, own in zip(columns, zip(*rows[start : start + _CHUNK], strict=True), strict=True):
+            values = replaced[column.name][start : start + _CHUNK] if column.name in replaced else own
             missing = values.count(None) if column.is_nullable else 0
             if missing < len(values):
                 names.append(column.name)

@@ -70,32 +70,38 @@ class Writer:
             facts: list[Facts] = []
             responses: list[Response] = []
             calls: list[Call] = []
+            sessions_of_responses: list[int] = []
+            sessions_of_calls: list[int] = []
             for session in batch.sessions:
                 session_id = self._ids.session_id(session.name)
                 self._touched.add(session_id, None if from_start else _NO_RESPONSE)
                 if session.facts:
                     facts.append(Facts(file_id, session_id, number, session.facts))
                     number += 1
-                responses += [
-                    row._replace(file_id=file_id, n=i, session_id=session_id, label_id=labels[row.label_id])
-                    for i, row in enumerate(session.responses, n)
-                ]
-                n += len(session.responses)
-                calls += [
-                    row._replace(file_id=file_id, n=i, session_id=session_id, name_id=names[row.name_id])
-                    for i, row in enumerate(session.calls, m)
-                ]
-                m += len(session.calls)
+                responses += session.responses
+                sessions_of_responses += [session_id] * len(session.responses)
+                calls += session.calls
+                sessions_of_calls += [session_id] * len(session.calls)
             if any(row.superseded_by for row in responses):
-                responses = list(map(with_own_family, responses))
-            insert_rows(self._connection, "responses", Response, responses)
-            insert_rows(self._connection, "calls", Call, calls)
+                responses = [with_own_family(row, file_id, i) for i, row in enumerate(responses, n)]
+            insert_rows(
+                self._connection, "responses", Response, responses,
+                file_id=[file_id] * len(responses), n=range(n, n + len(responses)),
+                session_id=sessions_of_responses, label_id=[labels[row.label_id] for row in responses],
+            )  # fmt: skip
+            insert_rows(
+                self._connection, "calls", Call, calls,
+                file_id=[file_id] * len(calls), n=range(m, m + len(calls)),
+                session_id=sessions_of_calls, name_id=[names[row.name_id] for row in calls],
+            )  # fmt: skip
+            n += len(responses)
+            m += len(calls)
             if not self._touched.whole:
                 self._touched.families.update(row.family for row in responses if row.family is not None)
                 self._touched.calls.update(row.key for row in calls)
             if not from_start:
-                for row in responses:
-                    self._touched.add(row.session_id, row.time_ns)
+                for session_id, row in zip(sessions_of_responses, responses, strict=True):
+                    self._touched.add(session_id, row.time_ns)
                 # The new facts include the earlier ones.
                 self._write(_DELETE_FACTS, [(row.file_id, row.session_id) for row in facts])
             insert_rows(self._connection, "log_sessions", Facts, facts)
@@ -203,11 +209,11 @@ def own_family(file_id: int, n: int) -> int:
     return hash_name(f"{file_id}.{n}", b"")
 
 
-def with_own_family(row: Response) -> Response:
+def with_own_family(row: Response, file_id: int, n: int) -> Response:
     """Give a superseded response without a family one of its own, by which `reconcile` finds it."""
     if not row.superseded_by or row.family is not None:
         return row
-    own = own_family(row.file_id, row.n)
+    own = own_family(file_id, n)
     return row._replace(family=own, key=own)
 
 
