@@ -257,16 +257,18 @@ def _scrub_lines(file: BinaryIO, search: _Search, copy: str) -> None:
 
 def _clean_pieces(file: BinaryIO, search: _Search) -> Iterator[bytes]:
     """Yield the file's bytes without the secrets, and add these to `search`."""
-    line, offset = 1, 0  # where a piece begins
+    line, begin_of_line = 1, 0  # counted from the piece's begin
     for piece, spans in _pieces(file):
-        for begin, _, rule in spans:
-            lines = piece.count(b"\n", 0, begin)
-            before = begin - piece.rfind(b"\n", 0, begin) - 1 if lines else offset + begin
-            search.add(rule, line + lines, before)
+        done = 0
+        for begin, _, rule in (*spans, (len(piece), 0, "")):
+            if lines := piece.count(b"\n", done, begin):
+                line += lines
+                begin_of_line = piece.rfind(b"\n", done, begin) + 1
+            if rule:
+                search.add(rule, line, begin - begin_of_line)
+            done = begin
         yield replace_spans(piece, spans)
-        lines = piece.count(b"\n")
-        line += lines
-        offset = len(piece) - piece.rfind(b"\n") - 1 if lines else offset + len(piece)
+        begin_of_line -= len(piece)
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, list[Span]]]:
@@ -285,7 +287,8 @@ def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, list[Span]]]:
             inside = [(begin - done, min(end, cut) - done, rule) for begin, end, rule in spans if begin < cut]
             yield text[done:cut], inside
         wanted = len(text) - cut if is_whole else 0
-        start = len(text) if cut == len(text) else max(0, cut - _OVERLAP // 2)
+        start = max(0, cut - _OVERLAP // 2)
+        start = max(start, text.rfind(b"\n", start, cut) + 1)
         text, done = text[start:], cut - start
     if done < len(text):
         spans = [(max(begin, done) - done, end - done, rule) for begin, end, rule in find_spans(text) if end > done]

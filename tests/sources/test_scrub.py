@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 
 import pytest
@@ -348,3 +349,14 @@ def test_p17_secrets_at_the_cut_of_a_line_of_megabytes_are_found(tmp_path):
     assert found.counts == {"password-by-name": 400, "private-key": 400, "github-token": 400}
     clean = (tmp_path / "clean.jsonl").read_text()
     assert [secret for secret in (PASSWORD, TOKEN, "MIIE") if secret in clean] == []
+
+
+@pytest.mark.parametrize("text", [f"{TOKEN} " * 40_000, ("-----BEGIN PRIVATE KEY-----" + "MIIE" * 9 + "\n") * 40_000])
+def test_p17_many_secrets_take_linear_time(text):
+    """In one line, and each to the end of its line: neither is read again for each of them."""
+    started = time.thread_time()
+    found = [spans for _, spans in scrub._pieces(io.BytesIO(text.encode()))]
+    search = scrub._Search()
+    assert b"".join(scrub._clean_pieces(io.BytesIO(text.encode()), search)).count(b"[redacted]") == 40_000
+    assert (sum(map(len, found)), search.counts.total()) == (40_000, 40_000)
+    assert time.thread_time() - started < 5
