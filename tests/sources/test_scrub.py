@@ -206,6 +206,17 @@ def test_p17_a_key_of_any_length_is_found_where_a_line_is_cut(monkeypatch):
         assert b"".join(pieces).decode() == line.replace(key, "[redacted]"), begin
 
 
+@pytest.mark.parametrize(("rule", "text"), SAMPLES, ids=[f"{rule}-{n}" for n, (rule, _) in enumerate(SAMPLES)])
+@pytest.mark.parametrize("lines", [1, 3])
+def test_p17_a_secret_in_the_lines_of_a_text_is_found(rule, text, lines, monkeypatch):
+    """Of every rule, also those that are recognised by a line before, and wherever the text is cut."""
+    monkeypatch.setattr(scrub, "_PIECE", 1024)
+    monkeypatch.setattr(scrub, "_OVERLAP", 1024)
+    before = "a line of words\n" * (lines * 11)
+    pieces = list(scrub._pieces(io.BytesIO(f"{before}{text}\n{before}".encode())))
+    assert [name for _, spans in pieces for _, _, name in spans] == [rule]
+
+
 def test_p17_a_key_in_several_lines_of_a_text_is_found(tmp_path):
     """The chat history of an agent is plain text; what follows is found in its line."""
     log = tmp_path / "chat.md"
