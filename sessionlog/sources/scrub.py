@@ -373,11 +373,24 @@ def _replace_values(written: sqlite3.Connection, found: Iterable[tuple[str, str]
         written.execute(f"UPDATE {_quoted(table)} SET {name} = {clean}")  # noqa: S608 - quoted
     for name, sql in written.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
         if _INDEX.match(str(sql)) is not None:
-            written.execute(f"INSERT INTO {_quoted(name)}({_quoted(name)}) VALUES ('rebuild')")  # noqa: S608 - quoted
+            _rebuild_index(written, str(name))
     for _, sql in triggers:
         written.execute(sql)
     written.commit()
     written.execute("VACUUM")
+
+
+def _rebuild_index(written: sqlite3.Connection, name: str) -> None:
+    """Make a search index anew.
+
+    Raises:
+        LogNotReadable: That is not possible, such as without the texts.
+    """
+    try:
+        written.execute(f"INSERT INTO {_quoted(name)}({_quoted(name)}) VALUES ('rebuild')")  # noqa: S608 - quoted
+    except sqlite3.Error as error:
+        detail = f"the words in the search index {name} are not searched, and it cannot be made anew ({error})"
+        raise LogNotReadable(f"not copied: {detail}; drop it in a copy of your own") from error
 
 
 def _redacted(value: str | bytes, kind: str) -> str | bytes | None:

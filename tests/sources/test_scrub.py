@@ -295,6 +295,15 @@ def test_p17_a_database_whose_secrets_cannot_be_replaced_is_not_copied(script, t
     assert "a1B2" not in found.problem
 
 
+@pytest.mark.parametrize("content", ["''", "gone"])
+def test_p17_an_index_that_cannot_be_made_anew_is_named(content, tmp_path):
+    """Its words may be a secret's, also where no text holds one."""
+    made(tmp_path / "logs.db", f"CREATE VIRTUAL TABLE words USING fts5(v, content={content})").close()
+    found = scrub_file(str(tmp_path / "logs.db"), copy=str(tmp_path / "clean" / "logs.db"))
+    assert found.problem.startswith("not copied: the words in the search index words are not searched, and ")
+    assert (found.copy, found.counts, list((tmp_path / "clean").iterdir())) == ("", {}, [])
+
+
 @pytest.mark.parametrize("script", CLEANED.values(), ids=CLEANED.keys())
 def test_p17_a_database_of_any_kind_is_copied_without_its_secrets(script, tmp_path):
     """No byte of a secret is in the copy, which SQLite finds sound; the original stays."""
