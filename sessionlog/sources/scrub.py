@@ -127,11 +127,12 @@ def _copies_of(paths: Sequence[str], folder: str) -> dict[str, str]:
     copies = {path: os.path.join(folder, os.path.relpath(files.absolute_path(path), common)) for path in paths}
     taken = set(copies.values())
     for path, copy in copies.items():
-        plain = _unpacked(copy)
-        if plain != copy:
-            stem, suffix = os.path.splitext(plain)
-            copies[path] = plain if plain not in taken else f"{stem}{copy.removeprefix(plain)}{suffix}"
-            taken.add(copies[path])
+        name = plain = _unpacked(copy)
+        while name in taken and plain != copy:
+            stem, suffix = os.path.splitext(name)
+            name = f"{stem}{copy.removeprefix(plain)}{suffix}"
+        copies[path] = name
+        taken.add(name)
     return copies
 
 

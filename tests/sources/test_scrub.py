@@ -241,6 +241,18 @@ def test_p17_a_log_and_its_packed_twin_are_both_searched(log, tmp_path, suffix, 
     assert (clean / f"s{suffix}.jsonl").read_text() == data.replace(TOKEN, "[redacted]")
 
 
+def test_no_copy_replaces_another(log, tmp_path):
+    """Also where a file has the name that a packed twin would get."""
+    for number, name in enumerate(("s.jsonl.gz", "s.gz.jsonl")):
+        data = event(f"text {number}").encode()
+        log.with_name(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    found = list(scrub_logs([str(log.parent)], {}, copies=str(tmp_path / "clean")))
+    assert {os.path.basename(item.path): os.path.basename(item.copy) for item in found} == {
+        "s.jsonl": "s.jsonl", "s.jsonl.gz": "s.gz.gz.jsonl", "s.gz.jsonl": "s.gz.jsonl"
+    }  # fmt: skip
+    assert sorted(os.listdir(tmp_path / "clean")) == ["s.gz.gz.jsonl", "s.gz.jsonl", "s.jsonl"]
+
+
 OTHER = "ghp_" + "x1Y2" * 9
 REFUSED = {
     "unique values": "CREATE TABLE t (v TEXT UNIQUE); INSERT INTO t VALUES ('{0}'), ('{1}')",
