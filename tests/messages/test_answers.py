@@ -223,10 +223,10 @@ def test_the_pieces_of_a_block_are_joined():
 def test_tools_of_one_id_have_their_own_inputs(ids, indices):
     """Some servers repeat an id or an index, or send no id."""
     reader = AnthropicMessage()
-    for id_, index, given in zip(ids, indices, ('{"n": 1}', '{"n": 2}'), strict=True):
+    for id_, index, piece in zip(ids, indices, ('{"n": 1}', '{"n": 2}'), strict=True):
         block = {"type": "tool_use", "id": id_, "name": "f", "input": {}}
         reader.feed({"type": "content_block_start", "index": index, "content_block": block})
-        delta = {"type": "input_json_delta", "partial_json": given}
+        delta = {"type": "input_json_delta", "partial_json": piece}
         reader.feed({"type": "content_block_delta", "index": index, "delta": delta})
         if indices == (0, 1):
             reader.feed({"type": "content_block_stop", "index": index})
