@@ -15,13 +15,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum
-from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
 from sessionlog.fast_dataclasses import dataclass, field
+from sessionlog.logger.tool_timer import called_function
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
 
@@ -60,21 +60,13 @@ def _is_plain(value: Any) -> bool:
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of a function's arguments; if one cannot be resolved, only the builtin ones."""
-    function = _unwrapped(function)
+    function = called_function(function)
     try:
         return get_type_hints(function, include_extras=True)
     except Exception:  # noqa: BLE001 - a hint is any expression, and evaluating it raises anything
         hints = getattr(function, "__annotations__", {})
         plain = {name: _PLAIN.get(hint, hint) for name, hint in hints.items()}
         return {name: hint for name, hint in plain.items() if not isinstance(hint, str)}
-
-
-def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of a `functools.partial`, or of an object that is called as one."""
-    while isinstance(function, partial):
-        function = function.func
-    is_object = not (inspect.isroutine(function) or inspect.isclass(function))
-    return function.__call__ if is_object else function  # type: ignore[operator] # it is callable
 
 
 def enum_of(hint: Any) -> type[Enum] | None:
@@ -175,7 +167,7 @@ class Tool:
     @property
     def is_async(self) -> bool:
         """Whether the result has to be awaited."""
-        return inspect.iscoroutinefunction(_unwrapped(self.function))
+        return inspect.iscoroutinefunction(called_function(self.function))
 
     def run(self, arguments: Any) -> Any:
         """Call the function with a model's arguments; return its result, an awaitable if it is async.
