@@ -73,7 +73,7 @@ QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when chosen by name: other events repeat their content as a whole."""
 
 _MOST_HELD = 100
-"""Blocks that are held from an end on; what follows it is a few notes, but a damaged log may have any number of them."""
+"""Blocks that are held from an end on: a few notes may follow it, and any number of damaged pieces."""
 
 
 Subagents = Literal["inline", "none", "only"]
