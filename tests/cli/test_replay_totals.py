@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sessionlog.analytics.session_totals import session_totals
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.status.reader import ask_status
@@ -21,7 +22,7 @@ from sessionlog.render.replay.lines import View
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
-from tests.agreement import numbers_of, replayed
+from tests.agreement import footer_numbers, numbers_of, replayed
 from tests.sources.homes import all_cases, build_home, environment
 from tests.turns import agent_of, by_turns
 
@@ -170,6 +171,32 @@ def test_a_first_replay_makes_the_ledger(branch):
     os.remove(os.environ["SESSIONLOG_LEDGER"])
     assert replayed(BRANCH, dict(os.environ), os.environ["SESSIONLOG_LEDGER"]) == numbers_of(branch)
     assert os.path.exists(os.environ["SESSIONLOG_LEDGER"])
+
+
+def test_prices_of_ones_own_price_the_totals(branch, tmp_path):
+    """As they price the responses above them, and the session in reports."""
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"gpt-5*": {"input": 1000, "output": 1000, "cache_read": 1000}}))
+    found = run_json("sessions", "--prices", str(prices))["rows"]
+    cost = next(row["cost_usd"] for row in found if row["session"] == BRANCH)
+    assert cost > 0.1 > branch.estimated_nano / 1e9
+    for _ in range(2):  # also from an up-to-date ledger
+        result = CliRunner().invoke(build_app(("replay",)), ["replay", BRANCH, "--plain", "--prices", str(prices)])
+        assert footer_numbers(result.stdout.rpartition("━━ success")[2])["cost"] == ("~", round(cost * 1e9), False)
+
+
+def run_json(*words):
+    """The document of a command."""
+    return json.loads(CliRunner().invoke(build_app((words[0],)), [*words, "--json"]).stdout)
+
+
+def test_a_session_that_the_ledger_does_not_have_gets_no_other_ones_totals(tmp_path):
+    """One file may hold many sessions."""
+    env, ledger = build("opencode/fork", tmp_path)
+    log = next(log for log in discover(env, all_sources()) if len(list(log.source.name_sessions(log.path))) > 1)
+    for name in log.source.name_sessions(log.path):
+        assert session_totals(log, name, env=env, ledger=ledger).session == name
+    assert session_totals(log, "another", env=env, ledger=ledger) is None
 
 
 @pytest.mark.parametrize("options", [["--plain"], ["--no-pager"], ["--html", "-"]])
