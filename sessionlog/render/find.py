@@ -188,7 +188,8 @@ def _marked(text: str, room: int) -> list[tuple[str, str]]:
     found = text.find(OPEN)
     start = text.rfind("\n", 0, max(0, found)) + 1
     end = text.find("\n", max(0, found))
-    line = text[start : end if end >= 0 else len(text)].lstrip()
+    end = min(end if end >= 0 else len(text), max(found, start) + 4 * room)
+    line = text[max(start, found - 4 * room) : end].lstrip()
     found = line.find(OPEN)
     rest = line[found:][: 4 * room] if found >= 0 else line[: 4 * room]
     pieces = [(_before(line[:found], room, len(rest.replace(OPEN, "").replace(CLOSE, ""))), "")] if found >= 0 else []
