@@ -18,9 +18,6 @@ from msgspec import Struct
 from sessionlog.errors import InvalidQuery
 from sessionlog.search.store import TOKENIZER
 
-OPEN, CLOSE = "\ufdd0", "\ufdd1"
-"""Around the words that a query has found; noncharacters, which no valid text holds."""
-
 MOST_MARKS = 10_000
 """Places that are marked in one text."""
 
@@ -147,16 +144,20 @@ class Texts:
         with self._filled([text]) as execute:
             return [word for (word,) in execute("SELECT term FROM words ORDER BY offset")]
 
-    def matching(self, query: Query, texts: Sequence[str]) -> dict[int, str]:
-        """Return the texts that match, by their index, with marks around what was found.
+    def matching(self, query: Query, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
+        """Return the texts that match, by their index, each with the [start, end) of what was found.
 
-        Of a long text, the first `MOST_MARKS` are marked. It is searched in pieces, which keeps memory and time small.
+        Of a long text these are the first `MOST_MARKS`. It is searched in pieces, which keeps memory and time small.
         """
         matched, marks = self._search(query, texts)
         pattern = query.regex
         if pattern is None:
-            return {number: _with_marks(texts[number], marks[number]) for number in sorted(matched)}
-        return {number: _mark(pattern, texts[number]) for number in sorted(matched) if pattern.search(texts[number])}
+            return {number: marks[number] for number in sorted(matched)}
+        return {
+            number: list(islice((one.span() for one in pattern.finditer(texts[number]) if one[0]), MOST_MARKS))
+            for number in sorted(matched)
+            if pattern.search(texts[number])
+        }
 
     def _search(self, query: Query, texts: Sequence[str]) -> tuple[set[int], list[list[tuple[int, int]]]]:
         """Return the indexes of the texts that match, and what is found in each text: [start, end)s in their order."""
@@ -192,10 +193,8 @@ class Texts:
 
 
 def storable(text: str) -> str:
-    """Return a text as valid UTF-8 without the characters that mark what was found."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "replace").decode("utf-8").replace(OPEN, "\ufffd").replace(CLOSE, "\ufffd")
+    """Return a text as valid UTF-8, which SQLite needs, with a `?` for each lone surrogate."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _spans(text: str, overlap: int) -> Iterator[tuple[int, int]]:
@@ -224,15 +223,3 @@ def _add_marks(marks: list[tuple[int, int]], more: Iterable[tuple[int, int]]) ->
             marks[-1] = marks[-1][0], max(end, marks[-1][1])
         elif len(marks) < MOST_MARKS:
             marks.append((start, end))
-
-
-def _with_marks(text: str, marks: Iterable[tuple[int, int]]) -> str:
-    pieces, done = list[str](), 0
-    for start, end in marks:
-        pieces += (storable(text[done:start]), OPEN, storable(text[start:end]), CLOSE)
-        done = end
-    return "".join((*pieces, storable(text[done:])))
-
-
-def _mark(pattern: re.Pattern[str], text: str) -> str:
-    return pattern.sub(lambda match: f"{OPEN}{match[0]}{CLOSE}" if match[0] else "", storable(text))
