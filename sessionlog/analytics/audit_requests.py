@@ -153,8 +153,8 @@ def _why_not_found(target: str, *, is_known: bool) -> str:
     if is_known:
         return "no session in this log can be named by its path; name one by its id (`sessionlog sessions`)"
     return (
-        "this log is in no folder where agents write (`sessionlog sources`), and an audit compares the logs there; set "
-        "SESSIONLOG_DIR to the folder of a log that `sessionlog run --dir` has written"
+        "this file is in no folder where agents write (`sessionlog sources`), and an audit compares the logs there; "
+        "set SESSIONLOG_DIR to the folder of a log that `sessionlog run --dir` has written"
     )
 
 

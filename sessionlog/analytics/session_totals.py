@@ -21,6 +21,7 @@ from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.identity import stored_forms
 from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
 
@@ -34,6 +35,7 @@ def session_totals(
     prices: PriceBook | None = None,
     now: datetime | None = None,
     path: str | None = None,
+    progress: Progress | None = None,
 ) -> SessionSummary | None:
     """Return the session as `sessions` lists it, or without numbers if it has no response; None if it is unknown.
 
@@ -47,12 +49,13 @@ def session_totals(
         prices: Prices of responses without a recorded cost; the list prices when None.
         now: The present, to distinguish running from unfinished sessions.
         path: Where the log was before it was copied to its path.
+        progress: Called after every log that is read for it.
     """
     env, find = os.environ if env is None else env, _finder(log, session, now)
     for place in dict.fromkeys((path or log.path, log.path)):
         question = partial(find, place)
         found = None if ledger is None or prices is not None else ask_current(ledger, env, question)
-        found = found or ask_about(place, question, env=env, ledger=ledger, prices=prices)
+        found = found or ask_about(place, question, env=env, ledger=ledger, prices=prices, progress=progress)
         if found is not None:
             return found
     return None

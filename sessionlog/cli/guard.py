@@ -133,8 +133,10 @@ class _Answer:
         if hook is None:
             return lambda: None
         if self._settings is None:
+            import shlex
+
             raise InvalidQuery(
-                f"this version does not know {' '.join(self._words)!r}: update sessionlog, or write the hook again "
+                f"this version does not know `{shlex.join(self._words)}`: update sessionlog, or write the hook again "
                 f"with `sessionlog guard --install {agent.id} --write`"
             )
         from sessionlog.settings import load_settings

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
@@ -19,7 +19,7 @@ from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.options import split_list
 from sessionlog.cli.output import PIECE, fail, note
-from sessionlog.cli.reporting import note_archived, own_prices, parse_moment, read_settings
+from sessionlog.cli.reporting import note_archived, own_prices, parse_moment, read_settings, scan_progress
 from sessionlog.cli.share import share_of, share_session
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
@@ -45,6 +45,8 @@ from sessionlog.transcript.scrub import scrub_events
 
 if TYPE_CHECKING:
     import subprocess
+
+    from sessionlog.analytics.sessions import SessionSummary
 
 _MAX_TYPES = 20  # event types in a note
 _MOMENT = 0.05  # seconds
@@ -88,23 +90,24 @@ def replay(
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
         [target] = newest_sessions(1, read_settings(), directory)
+    paged = share is None and not (view.exact or follow or factor or no_pager)
     with _log(target, directory, follow=follow) as (log, session, original):
         types: set[str] = set()
         items = _collect_types(_items(log, session, follow=follow, factor=factor), types)
         if as_json:
             texts = _or_note_types(_json_lines(since(items, start_ns), chosen), types)
         else:
-            name = name_of_session(log, session)
+            name, money = name_of_session(log, session), _money(log, session, original, prices, has_bar=not paged)
             blocks = fold_replay(
                 scrub_events(items) if scrub else items, own=log.source.id in OWN, session_id=name, chosen=chosen,
-                all_messages=all_messages, subagents=_subagents(subagents), **_money(log, session, original, prices),
+                all_messages=all_messages, subagents=_subagents(subagents), **money,
             )  # fmt: skip
             found = _or_note_types(since(blocks, start_ns), types)
             if share is not None:
                 share_session(found, share, SessionPage(session=name, agent=log.source.title, scrubbed=scrub))
                 return
             texts = _painted(found, view, colours)
-        _show(texts, paged=not (view.exact or follow or factor or no_pager), at_once=bool(follow or factor))
+        _show(texts, paged=paged, at_once=bool(follow or factor))
 
 
 class _Money(TypedDict):
@@ -112,10 +115,15 @@ class _Money(TypedDict):
     totals: Totals
 
 
-def _money(log: Log, session: str | None, path: str, prices: str | None) -> _Money:
+def _money(log: Log, session: str | None, path: str, prices: str | None, *, has_bar: bool) -> _Money:
     """Return what estimates costs that are not recorded, and what asks the ledger for the session's totals.
 
-    `path` is where the log is, or was before it was archived.
+    Args:
+        log: The log.
+        session: The session's id in it; None for its only one.
+        path: Where the log is, or was before it was archived.
+        prices: A file of the user's own prices.
+        has_bar: Whether a bar may show how many logs the ledger has still to read.
     """
     settings = read_settings()
     own = own_prices(settings, prices)
@@ -125,7 +133,12 @@ def _money(log: Log, session: str | None, path: str, prices: str | None) -> _Mon
     def price(*args: Any) -> int | None:
         return book().price(*args)  # loading takes 40 ms: the head of the session is shown before
 
-    totals = partial(session_totals, log, session, env=env, ledger=settings.ledger_path, prices=own, path=path)
+    def totals() -> SessionSummary | None:
+        with scan_progress() if has_bar else nullcontext() as progress:
+            return session_totals(
+                log, session, env=env, ledger=settings.ledger_path, prices=own, path=path, progress=progress
+            )
+
     return {"price": price, "totals": totals}
 
 

@@ -73,6 +73,7 @@ def parse_manifest(data: bytes, shown: str, machine: str, folder: str = NUMBERS)
         machine: The machine in whose folder it is.
         folder: One of `FORMATS`.
     """
+    ignored = "it does not count" + ("; remove it, and all events are written again" if folder == EVENTS else "")
     try:
         schema = decode(data, type=_Head).schema
         version = _VERSION.fullmatch(schema.removeprefix(FORMATS[folder]))
@@ -82,10 +83,10 @@ def parse_manifest(data: bytes, shown: str, machine: str, folder: str = NUMBERS)
     except (ValueError, RecursionError):
         version = None
     if version is None or document.machine_id != machine:
-        return Problem(path=shown, kind="unreadable", detail="the manifest is damaged: it does not count")
+        return Problem(path=shown, kind="unreadable", detail=f"the manifest is damaged: {ignored}")
     for file in document.files:
         if not _is_own(file, machine):
-            detail = f"it lists {file['path']!r:.100}, no file of a place by its machine: it does not count"
+            detail = f"it lists {file['path']!r:.100}, no file of a place by its machine: {ignored}"
             return Problem(path=shown, kind="unreadable", detail=detail)
     return document
 

@@ -64,7 +64,7 @@ def read_manifests(target: Destination, machine: str, names: Iterable[str]) -> l
     for name in names:
         document = parse_manifest(target.read(name), f"{target.place}/{name}", machine, EVENTS)
         if isinstance(document, Problem):
-            raise NotExported(f"{document.path}: {document.detail}; remove it, and all events are written again")
+            raise NotExported(f"{document.path}: {document.detail}")
         found |= {file["path"]: file for file in document.files}
     return list(found.values())
 

@@ -167,7 +167,7 @@ def refresh(
         if "locked" not in str(error):
             raise
     if book.meta("synced") is None:
-        raise LedgerUnusable("another sessionlog is reading the logs into it for the first time")
+        raise LedgerUnusable("another sessionlog is reading the logs into the ledger for the first time; try again")
     book.notes.append(BUSY)
     return None
 

@@ -122,8 +122,13 @@ class Book(ReadBook):
         self.reconcile()
 
     def commit(self) -> None:
-        """End a transaction."""
-        self.connection.execute("COMMIT")
+        """End a transaction; roll it back if a reader's lock is in the way, as it may be without a write-ahead log."""
+        try:
+            self.connection.execute("COMMIT")
+        except sqlite3.OperationalError:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
 
     def release_memory(self) -> None:
         """Free the cached pages, up to 16 MB: this book is not used for a while, and others are."""

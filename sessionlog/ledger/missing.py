@@ -46,7 +46,7 @@ class Missing:
     def __init__(self, places: Sequence[str], seen: set[str], unlisted: Iterable[str]) -> None:
         """Take the places that were searched, the logs that were found, and what could not be listed."""
         self._places = sorted(places, key=len, reverse=True)
-        self._seen, self._unlisted = seen, tuple(unlisted)
+        self._unlisted = {path.rstrip(os.sep) for path in unlisted}
         self._named: dict[str, str] = {}
         self.unreadable = 0
         self._has_logs = cache(lambda place: any(is_below(path, place) for path in seen))
@@ -62,7 +62,7 @@ class Missing:
         place = next((place for place in self._places if is_below(log.path, place)), None)
         if place is None:
             return ELSEWHERE
-        if any(is_below(log.path, folder) for folder in self._unlisted):
+        if self._unlisted and not self._unlisted.isdisjoint(_with_folders(log.path)):
             self.unreadable += 1
             return UNREADABLE
         reason = files.why_absent(log.path)
@@ -83,6 +83,13 @@ class Missing:
 def is_below(path: str, place: str) -> bool:
     """Whether a path is a place, or below it."""
     return path == place or path.startswith(place if place.endswith(os.sep) else place + os.sep)
+
+
+def _with_folders(path: str) -> Iterator[str]:
+    """Yield a path, and each folder above it."""
+    while path:
+        yield path
+        path = path.rpartition(os.sep)[0]
 
 
 def _device_above(folder: str) -> int:

@@ -51,7 +51,7 @@ class Summary:
         oldest_ns: The earliest response.
         newest_ns: The latest.
         synced_ns: When logs were last listed; a sync lists them only if something has changed.
-        priced_from: The price list of estimates.
+        priced_from: Where the prices of estimates come from.
         sources: Its content for each agent, by id.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from time import monotonic_ns
 from types import TracebackType
 
@@ -83,12 +83,13 @@ class ToolTimer:
         """
         self._used = True
         signature = _signature(function)
+        called = called_function(function)
 
         def begin(args: Any, kwargs: Any) -> ToolTimer:
             bound = {k: v for k, v in signature.bind(*args, **kwargs).arguments.items() if k not in ("self", "cls")}
             return ToolTimer(self._record, {**self._fields, "input": bound})
 
-        if inspect.iscoroutinefunction(function):
+        if inspect.iscoroutinefunction(called):
 
             @wraps(function)
             async def measured_async(*args: Any, **kwargs: Any) -> Any:
@@ -98,7 +99,7 @@ class ToolTimer:
 
             return measured_async  # type: ignore[return-value] # wraps keeps the signature
 
-        if inspect.isgeneratorfunction(function):
+        if inspect.isgeneratorfunction(called):
 
             @wraps(function)
             def measured_generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -108,7 +109,7 @@ class ToolTimer:
 
             return measured_generator  # type: ignore[return-value] # wraps keeps the signature
 
-        if inspect.isasyncgenfunction(function):
+        if inspect.isasyncgenfunction(called):
 
             @wraps(function)
             async def measured_async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
@@ -154,6 +155,14 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(function)
     except (TypeError, ValueError):
         return inspect.signature(_any_arguments)
+
+
+def called_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that a call runs: that of a `functools.partial`, or of an object with `__call__`."""
+    while isinstance(function, partial):
+        function = function.func
+    is_function = inspect.isroutine(function) or inspect.isclass(function) or inspect.iscoroutinefunction(function)
+    return function if is_function else function.__call__  # type: ignore[operator] # it is callable
 
 
 def describe(error: BaseException) -> str:

@@ -232,6 +232,7 @@ class AnthropicMessage(AnswerReader):
         super().__init__()
         self._blocks: list[Fields] = []
         self._open: dict[Json, Fields] = {}
+        self._calls: dict[Json, Fields] = {}  # those of open blocks
         self._pieces: dict[Json, dict[str, list[str]]] = {}  # of an open block's texts, by their names
 
     @property
@@ -277,12 +278,15 @@ class AnthropicMessage(AnswerReader):
         self.is_whole = True
 
     def _begin(self, index: Json, block: Mapping[str, Json]) -> None:
+        self._end(index)  # of a server that did not end the block before
         kept = self._open[index] = dict(block)
         self._blocks.append(kept)
         self.texts += filter(None, [_text(block.get("text"))])
         self.thoughts += filter(None, [_text(block.get("thinking"))])
         if block.get("type") == "tool_use":
-            self.calls.append({"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")})
+            call = {"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
+            self._calls[index] = call
+            self.calls.append(call)
 
     def _delta(self, index: Json, delta: Mapping[str, Json]) -> str:
         block, kind = self._open.get(index), delta.get("type")
@@ -304,6 +308,7 @@ class AnthropicMessage(AnswerReader):
         block = self._open.pop(index, None)
         if block is not None:
             self._join(index, block)
+        self._calls.pop(index, None)
 
     def _join(self, index: Json, block: Fields) -> None:
         """Add the pieces that have come to a block."""
@@ -313,9 +318,8 @@ class AnthropicMessage(AnswerReader):
             block[name] = "".join([_text(block.get(name)), *texts])
         if given:
             block["input"] = decode_json(given)
-            for call in self.calls:
-                if call["id"] == block.get("id"):
-                    call["arguments"] = block["input"]
+            if index in self._calls:
+                self._calls[index]["arguments"] = block["input"]
 
     def _add_usage(self, later: Mapping[str, Json]) -> None:
         """Later counts replace earlier ones, also by 0; a later total of cache writes wins over the earlier details."""

@@ -15,7 +15,6 @@ from sessionlog.render.line import Line
 from sessionlog.render.times import clock, home_path
 from sessionlog.search.file_calls import is_file
 from sessionlog.search.find import Found, Hit, Session
-from sessionlog.search.query import CLOSE, OPEN
 from sessionlog.sources.fold_items import Kind, arguments_of, call_text
 from sessionlog.sources.steps import ToolCall
 
@@ -154,7 +153,7 @@ def _hit_lines(hit: Hit, view: View, labels: int, file: str = "") -> Iterator[Li
         line.append(f"({_GONE[hit.where]}) ", "unfinished")
         room = max(20, view.width - len(line.plain))
     changes = _changes(hit, file) if file else []
-    for text, style in _marked(_files(hit, file) if file else hit.text, room):
+    for text, style in _marked(_files(hit, file), (), room) if file else _marked(hit.text, hit.marks, room):
         line.append(text, style)
     line.no_wrap = True
     if file:
@@ -179,25 +178,25 @@ def _style(kind: Kind) -> str:
 
 
 def _files(hit: Hit, file: str) -> str:
-    named = hit.text.replace(OPEN, "").replace(CLOSE, "").split("\n")
+    named = hit.text.split("\n")
     return next((one for one in named if is_file(one, file, hit.session.project)), named[0])
 
 
-def _marked(text: str, room: int) -> list[tuple[str, str]]:
-    """Return the line that has the first found words in pieces with styles, cut around them."""
-    found = text.find(OPEN)
-    start = text.rfind("\n", 0, max(0, found)) + 1
-    end = text.find("\n", max(0, found))
-    line = text[start : end if end >= 0 else len(text)].lstrip()
-    found = line.find(OPEN)
-    rest = line[found:][: 4 * room] if found >= 0 else line[: 4 * room]
-    pieces = [(_before(line[:found], room, len(rest.replace(OPEN, "").replace(CLOSE, ""))), "")] if found >= 0 else []
-    for number, piece in enumerate(rest.split(OPEN)):
-        marked, is_closed, plain = piece.partition(CLOSE)
-        if number == 0 or not is_closed:
-            pieces.append((piece.replace(CLOSE, ""), "found" if number else ""))
-        else:
-            pieces += [(marked, "found"), (plain, "")]
+def _marked(text: str, marks: Sequence[tuple[int, int]], room: int) -> list[tuple[str, str]]:
+    """Return the line that has the first mark in pieces with styles, cut around it."""
+    found = marks[0][0] if marks else 0
+    start = text.rfind("\n", 0, found) + 1
+    end = text.find("\n", found)
+    end = min(end if end >= 0 else len(text), found + 4 * room)
+    before = text[max(start, found - 4 * room) : found].lstrip()
+    pieces = [(_before(before, room, end - found), "")]
+    at = found
+    for first, last in marks:
+        if first >= end:
+            break
+        pieces += [(text[at:first], ""), (text[first : min(last, end)], "found")]
+        at = min(last, end)
+    pieces.append((text[at:end] if marks else text[at:end].lstrip(), ""))
     return list(_cut(pieces, room))
 
 
@@ -266,7 +265,6 @@ def found_document(found: Found, *, file: str = "", errors: Sequence[Mended] = (
 
 
 def _hit_document(hit: Hit, file: str, mend: Mended | None) -> dict[str, Any]:
-    text, marks = _plain_and_marks(hit.text)
     document: dict[str, Any] = {
         "session": hit.session.id,
         "source": hit.session.source,
@@ -278,8 +276,8 @@ def _hit_document(hit: Hit, file: str, mend: Mended | None) -> dict[str, Any]:
         "tool": hit.tool,
         "path": os.fsencode(hit.path).decode("utf-8", "replace"),
         "where": hit.where,
-        "text": text,
-        "marks": marks,
+        "text": hit.text,
+        "marks": [list(mark) for mark in hit.marks],
         "replay": None if hit.where == "index" else replay_command(hit),
     }
     if file:
@@ -289,16 +287,3 @@ def _hit_document(hit: Hit, file: str, mend: Mended | None) -> dict[str, Any]:
         document["after"] = [call_text(call) for call in mend.after]
         document["outcome"], document["calls"], document["answer"] = mend.outcome, mend.count, mend.answer
     return document
-
-
-def _plain_and_marks(text: str) -> tuple[str, list[list[int]]]:
-    """Return a text without marks, and [start, end) of each of them, in characters."""
-    pieces, marks, at, start = [], [], 0, 0
-    for piece in text.replace(CLOSE, OPEN).split(OPEN):
-        pieces.append(piece)
-        at += len(piece)
-        if len(pieces) % 2:
-            start = at
-        else:
-            marks.append([start, at])
-    return "".join(pieces), marks

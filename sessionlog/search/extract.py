@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity
 from sessionlog.ledger.row_spool import RowSpool
 from sessionlog.ledger.scanning import Ends, identify_log
+from sessionlog.search.query import storable
 from sessionlog.search.segments import COPY, NO_TIME
 from sessionlog.search.texts import own_session
 from sessionlog.sources.fold_items import Item, ItemFold, ItemState
@@ -181,16 +182,11 @@ class _Collector:
 def _packed(session: str, items: list[Item], *, is_tail: bool) -> tuple[Any, ...]:
     texts = [item.text for item in items]
     return (
-        storable_text(session),
+        storable(session),
         is_tail,
         bytes(item.kind | (COPY if item.is_copy else 0) for item in items),
         array("q", [NO_TIME if item.time is None else item.time for item in items]).tobytes(),
         array("q", [item.place for item in items]).tobytes(),
         array("q", [item.digest for item in items]).tobytes(),
-        list(map(storable_text, texts)),
+        list(map(storable, texts)),
     )
-
-
-def storable_text(text: str) -> str:
-    """Return a text as valid UTF-8, which SQLite needs, with a `?` for each lone surrogate."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -26,7 +26,7 @@ from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
 from sessionlog.search.current import is_current
-from sessionlog.search.query import Query, Texts
+from sessionlog.search.query import Query, Texts, storable
 from sessionlog.search.segments import COPY, NO_TIME
 from sessionlog.search.store import index_path, is_damage, open_index, replace_index
 from sessionlog.search.texts import read_texts
@@ -73,7 +73,8 @@ class Hit(Struct, frozen=True, kw_only=True):
         tool: The tool, of a call or result.
         path: The log.
         where: `log`, `archive` where the log has been deleted, or `index` where only the index remembers it.
-        text: The text with marks (`query.OPEN`, `query.CLOSE`) around what was found; "" with `index`.
+        text: The text; "" with `index`.
+        marks: The [start, end) of what was found in it: the first of them.
         item: The item as it was read from the log; None with `index`.
     """
 
@@ -85,6 +86,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     path: str
     where: str
     text: str
+    marks: Sequence[tuple[int, int]]
     item: Item | None
 
 
@@ -359,21 +361,22 @@ def _hits(
         items = read_texts(chunk, env)
         read = [one for one in chunk if one.number in items]
         found = texts.matching(query, [items[one.number].text for one in read])
-        marked = {read[number].number: text for number, text in found.items()}
+        marks = {read[number].number: spans for number, spans in found.items()}
         for one in chunk:
             is_gone = one.missing == GONE
-            if one.number in marked:
-                yield _hit(one, items[one.number], marked[one.number], sessions, "archive" if is_gone else "log")
+            if one.number in marks:
+                yield _hit(one, items[one.number], marks[one.number], sessions, "archive" if is_gone else "log")
             elif is_gone and one.number not in items and query.is_exact:
-                yield _hit(one, None, "", sessions, "index")
+                yield _hit(one, None, (), sessions, "index")
             else:
                 yield None
 
 
-def _hit(one: Candidate, item: Item | None, text: str, sessions: _Sessions, where: str) -> Hit:
+def _hit(one: Candidate, item: Item | None, marks: Sequence[tuple[int, int]], sessions: _Sessions, where: str) -> Hit:
     step = item.step if item is not None else None
     return Hit(
         session=sessions.get(one.source, one.session), kind=Kind(one.kind),
         time_ns=None if one.time_ns == NO_TIME else one.time_ns, turn=sessions.turn(one),
-        tool=getattr(step, "tool", ""), path=path_of(one.path), where=where, text=text, item=item,
+        tool=getattr(step, "tool", ""), path=path_of(one.path), where=where,
+        text="" if item is None else storable(item.text), marks=marks, item=item,
     )  # fmt: skip

@@ -11,14 +11,22 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from msgspec import Struct
 
 from sessionlog.errors import InvalidQuery
 from sessionlog.search.store import TOKENIZER
 
-OPEN, CLOSE = "\ufdd0", "\ufdd1"
-"""Around the words that a query has found; noncharacters, which no valid text holds."""
+MOST_MARKS = 10_000
+"""Places that are marked in one text."""
+
+_PIECE = 8 << 10  # characters; SQLite copies all of a marked text for each mark
+_GAP = 2 << 10  # characters between the words of a phrase, where a text is cut
+_AT_ONCE = 256
+_SEPARATOR = re.compile(r"[\0-/:-@\[-`{-\x7f\u2000-\u206f\u3000-\u3002\uff01-\uff0f]")
+_HIGHLIGHT = "SELECT rowid, highlight(texts, 0, '\1', '\2') FROM texts WHERE texts MATCH ?"
+_BLANKS = {0: " ", 1: " ", 2: " "}  # `highlight` ends a text at a NUL
 
 _TERM = re.compile(r'(-?)"([^"]*)"?(\*?)|(\S+)')
 
@@ -40,6 +48,11 @@ class Term(Struct, frozen=True):
     def is_phrase(self) -> bool:
         """Whether positions matter, which an index does not have."""
         return len(self.words) > 1
+
+    @property
+    def text_match(self) -> str:
+        """The query for the texts that have it."""
+        return _quoted(self.words, is_prefix=self.is_prefix)
 
 
 class Query(Struct, frozen=True):
@@ -65,16 +78,8 @@ class Query(Struct, frozen=True):
         """The query for the index: every item that matches is found by it, and maybe others."""
         wanted = [_quoted([word], is_prefix=term.is_prefix and word is term.words[-1])
                   for term in self.terms if not term.is_excluded for word in term.words]  # fmt: skip
-        excluded = [term for term in self.terms if term.is_excluded and not term.is_phrase]
-        return _joined(wanted, [_quoted(term.words, is_prefix=term.is_prefix) for term in excluded])
-
-    @property
-    def text_match(self) -> str:
-        """The query for texts, which decides."""
-        kinds: tuple[list[str], list[str]] = ([], [])
-        for term in self.terms:
-            kinds[term.is_excluded].append(_quoted(term.words, is_prefix=term.is_prefix))
-        return _joined(*kinds)
+        excluded = [term.text_match for term in self.terms if term.is_excluded and not term.is_phrase]
+        return f"({' AND '.join(wanted)})" + "".join(f" NOT {one}" for one in excluded)
 
 
 def parse_query(words: Sequence[str], *, regex: str | None = None) -> Query:
@@ -122,10 +127,6 @@ def _quoted(words: Iterable[str], *, is_prefix: bool) -> str:
     return f'"{" ".join(words)}"{" *" if is_prefix else ""}'  # words have letters and digits only
 
 
-def _joined(wanted: list[str], excluded: list[str]) -> str:
-    return f"({' AND '.join(wanted)})" + "".join(f" NOT {one}" for one in excluded)
-
-
 class Texts:
     """A small full-text index in memory, with positions: it finds words in texts, and marks them."""
 
@@ -143,21 +144,48 @@ class Texts:
         with self._filled([text]) as execute:
             return [word for (word,) in execute("SELECT term FROM words ORDER BY offset")]
 
-    def matching(self, query: Query, texts: Sequence[str]) -> dict[int, str]:
-        """Return the texts that match, by their index, with marks around what was found."""
-        sql = "SELECT rowid, highlight(texts, 0, ?, ?) FROM texts WHERE texts MATCH ?"
-        with self._filled(texts) as execute:
-            found = {number - 1: marked for number, marked in execute(sql, (OPEN, CLOSE, query.text_match))}
-        if query.regex is None:
-            return found
-        return {number: _mark(query.regex, texts[number]) for number in found if query.regex.search(texts[number])}
+    def matching(self, query: Query, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
+        """Return the texts that match, by their index, each with the [start, end) of what was found.
+
+        Of a long text these are the first `MOST_MARKS`. It is searched in pieces, which keeps memory and time small.
+        """
+        matched, marks = self._search(query, texts)
+        pattern = query.regex
+        if pattern is None:
+            return {number: marks[number] for number in sorted(matched)}
+        return {
+            number: list(islice((one.span() for one in pattern.finditer(texts[number]) if one[0]), MOST_MARKS))
+            for number in sorted(matched)
+            if pattern.search(texts[number])
+        }
+
+    def _search(self, query: Query, texts: Sequence[str]) -> tuple[set[int], list[list[tuple[int, int]]]]:
+        """Return the indexes of the texts that match, and what is found in each text: [start, end)s in their order."""
+        having: dict[Term, set[int]] = {term: set() for term in query.terms}
+        marks: list[list[tuple[int, int]]] = [[] for _ in texts]
+        overlap = _GAP + max(len(term.text_match) for term in query.terms)
+        wanted = " OR ".join(term.text_match for term in query.terms if not term.is_excluded)
+        pieces = ((number, *span) for number, text in enumerate(texts) for span in _spans(text, overlap))
+        while chunk := list(islice(pieces, _AT_ONCE)):
+            with self._filled(texts[number][start:end] for number, start, end in chunk) as execute:
+                for term, found in having.items():
+                    rows = execute("SELECT rowid FROM texts WHERE texts MATCH ?", (term.text_match,))
+                    found.update(chunk[row - 1][0] for (row,) in rows)
+                if any(len(marks[number]) < MOST_MARKS for number, _, _ in chunk):
+                    for row, marked in execute(_HIGHLIGHT, (wanted,)):
+                        number, start, _ = chunk[row - 1]
+                        _add_marks(marks[number], _marks_of(marked, start))
+        matched = set(range(len(texts)))
+        for term, found in having.items():
+            matched = matched - found if term.is_excluded else matched & found
+        return matched, marks
 
     @contextmanager
-    def _filled(self, texts: Sequence[str]) -> Iterator[Callable[..., sqlite3.Cursor]]:
+    def _filled(self, texts: Iterable[str]) -> Iterator[Callable[..., sqlite3.Cursor]]:
         """Yield the function that queries these texts; they are rolled back, which is faster than deleting them."""
         self._connection.execute("BEGIN")
         try:
-            rows = ((number, storable(text)) for number, text in enumerate(texts, 1))
+            rows = ((number, storable(text).translate(_BLANKS)) for number, text in enumerate(texts, 1))
             self._connection.executemany("INSERT INTO texts (rowid, text) VALUES (?, ?)", rows)
             yield self._connection.execute
         finally:
@@ -165,11 +193,33 @@ class Texts:
 
 
 def storable(text: str) -> str:
-    """Return a text as valid UTF-8 without the characters that mark what was found."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "replace").decode("utf-8").replace(OPEN, "\ufffd").replace(CLOSE, "\ufffd")
+    """Return a text as valid UTF-8, which SQLite needs, with a `?` for each lone surrogate."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _mark(pattern: re.Pattern[str], text: str) -> str:
-    return pattern.sub(lambda match: f"{OPEN}{match[0]}{CLOSE}" if match[0] else "", storable(text))
+def _spans(text: str, overlap: int) -> Iterator[tuple[int, int]]:
+    """Yield the [start, end) of pieces of a text, which cut no word; a phrase not longer than `overlap` is in one."""
+    start = 0
+    while (cut := _SEPARATOR.search(text, start + _PIECE + overlap)) is not None:
+        yield start, cut.start()
+        start = next(_SEPARATOR.finditer(text, cut.start() - overlap)).start()
+    yield start, len(text)
+
+
+def _marks_of(marked: str, start: int) -> Iterator[tuple[int, int]]:
+    """Yield the [start, end) of what SQLite has marked in a piece that begins at `start`."""
+    before, *rest = marked.split("\1")
+    start += len(before)
+    for one in rest:
+        found, _, after = one.partition("\2")
+        yield start, start + len(found)
+        start += len(found) + len(after)
+
+
+def _add_marks(marks: list[tuple[int, int]], more: Iterable[tuple[int, int]]) -> None:
+    """Add marks of the next piece, which may begin in the one before."""
+    for start, end in more:
+        if marks and start < marks[-1][1]:
+            marks[-1] = marks[-1][0], max(end, marks[-1][1])
+        elif len(marks) < MOST_MARKS:
+            marks.append((start, end))

@@ -248,12 +248,10 @@ class End(Struct):
 
     Attributes:
         is_empty: It has no payload.
-        has_request: A request was sent to a model before it.
     """
 
     data: Data
     is_empty: bool
-    has_request: bool
     time_ns: int | None
     total: TokenUsage
     cost_nano: int | None
@@ -279,7 +277,6 @@ class State(Struct, omit_defaults=True):
         responses: The number of responses.
         has_price: One of them has a cost, or may be priced.
         calls: The number of tool calls.
-        has_request: A request was sent to a model.
         asked: The model of the last request.
         prompt: The user's first words.
         error: The error of the last failed call.
@@ -303,7 +300,6 @@ class State(Struct, omit_defaults=True):
     responses: int = 0
     has_price: bool = False
     calls: int = 0
-    has_request: bool = False
     asked: str = ""
     prompt: str = ""
     error: str = ""
@@ -375,7 +371,6 @@ def _kept(data: Data) -> Data:
 def _request(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     messages = data.messages or []
     state.is_ended = state.is_closed = False
-    state.has_request = True
     state.asked = name(data.model)
     if not state.prompt:
         words = (first_words(message.content) for message in messages if message.role == "user")
@@ -438,7 +433,7 @@ def _end(row: Row, data: Data, state: State) -> tuple[Step, ...]:
     cost_nano, issue = read_usd(data.cost_usd)
     is_empty = row.data is None
     kept = data if is_empty else _kept(data)
-    end = End(kept, is_empty, state.has_request, state.last_ns, total, cost_nano, first, state.responses)
+    end = End(kept, is_empty, state.last_ns, total, cost_nano, first, state.responses)
     state.ends.append(end)
     state.is_ended = True
     return (At(state.last_ns), *map(BadNumber, _issues_at(row, *issues, issue)))
@@ -508,14 +503,14 @@ def _duration_ms(ends: list[End]) -> int | None:
 
 
 def _is_counted(state: State) -> bool:
-    """Whether the session counts in usage; one that sent no request to a model is only listed.
+    """Whether the session counts in usage; one without a response is only listed, as those of other agents are.
 
     The Go original counts each session that has begun, but for a rejected pin.
     """
     if state.responses:
         return True
     if is_native(state.start):
-        return state.has_request or any(end.total or end.cost_nano for end in state.ends)
+        return any(end.total or end.cost_nano for end in state.ends)
     if state.is_rejected and not state.ends:
         return False
     return state.start is not None or (not state.has_start and not all(end.is_empty for end in state.ends))
@@ -751,7 +746,7 @@ class _Records:
         record = self._whole(total, cost_nano, None)
         record.superseded_by = name(end.data.superseded_by) if end else ""
         record.requests, record.granularity = int(bool(total)), "session"
-        record.priced = end is not None and (not self._is_ours or end.has_request or bool(total))
+        record.priced = end is not None and (not self._is_ours or bool(total))
         record.key, record.family, record.copy_rank = self._key("session"), self._key("first"), int(CopyRank.SIDECHAIN)
         record.active_ms = self._idle_ms
         return record

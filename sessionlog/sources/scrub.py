@@ -1,10 +1,10 @@
 """Scrub: find the secrets in logs of all agents, and write copies of the logs without them.
 
-Logs are searched as bytes, line by line, so that damaged and unknown rows are searched, too; databases value by value.
+Logs are searched as bytes, in pieces, so that damaged and unknown rows are searched, too; databases value by value.
 Sidecars of logs are searched, too, and both of a log and its packed twin. The originals are only read.
 
-A secret may lie anywhere in a line of any length, or in several lines. So the pieces of a long line overlap, and each
-cut lies in the middle of what two pieces have in common: a secret is whole in one of them.
+A secret may lie anywhere in a line of any length, or in several lines. So the pieces overlap, whatever their lines, and
+each cut lies in the middle of what two pieces have in common: a secret is whole in one of them.
 
 A copy gets its name when it is complete and clean. Until then a file of lines is a temporary one that only ever holds
 what has been searched, and a database, which SQLite copies whole before its values are replaced, is a file without a
@@ -38,7 +38,7 @@ from sessionlog.sources.registry import all_sources
 from sessionlog.sources.spread import Spread, in_shares, spread_files
 
 _MAX_KEPT = 1000
-_PIECE = 4 << 20
+_PIECE = 1 << 20
 _OVERLAP = 1 << 16
 """Bytes that two pieces have in common; half of it is more than any secret and what it is recognised by."""
 _DATABASE = b"SQLite format 3\0"
@@ -127,11 +127,12 @@ def _copies_of(paths: Sequence[str], folder: str) -> dict[str, str]:
     copies = {path: os.path.join(folder, os.path.relpath(files.absolute_path(path), common)) for path in paths}
     taken = set(copies.values())
     for path, copy in copies.items():
-        plain = _unpacked(copy)
-        if plain != copy:
-            stem, suffix = os.path.splitext(plain)
-            copies[path] = plain if plain not in taken else f"{stem}{copy.removeprefix(plain)}{suffix}"
-            taken.add(copies[path])
+        name = plain = _unpacked(copy)
+        while name in taken and plain != copy:
+            stem, suffix = os.path.splitext(name)
+            name = f"{stem}{copy.removeprefix(plain)}{suffix}"
+        copies[path] = name
+        taken.add(name)
     return copies
 
 
@@ -272,23 +273,19 @@ def _clean_pieces(file: BinaryIO, search: _Search) -> Iterator[bytes]:
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, list[Span]]]:
-    """Yield (bytes, the secrets in them): a line; a piece of a long one; or some lines through which a secret goes."""
-    text, done, wanted = b"", 0, 0  # `done` bytes were yielded already; what follows is recognised by them, too
-    while more := file.read(wanted) + file.readline(_PIECE):
+    """Yield (bytes, the secrets in them): pieces of the file, whatever its lines."""
+    text, done = b"", 0  # `done` bytes were yielded already; what follows is recognised by them, too
+    while more := file.read(_PIECE):
         text += more
         spans = [(max(begin, done), end, rule) for begin, end, rule in find_spans(text) if end > done]
-        is_whole = text.endswith(b"\n")
-        cut = len(text) if is_whole else max(done, len(text) - _OVERLAP // 2)
-        last = len(text) - 1 if is_whole else cut
-        cut = next((min(begin, cut) for begin, end, _ in spans if end > last), cut)  # it may go on behind the cut
+        cut = max(done, len(text) - _OVERLAP // 2)
+        cut = next((min(begin, cut) for begin, end, _ in spans if end > cut), cut)  # it may go on behind the cut
         if len(text) - cut > _PIECE:  # no secret is that long
             cut = len(text) - _OVERLAP // 2
         if cut > done:
             inside = [(begin - done, min(end, cut) - done, rule) for begin, end, rule in spans if begin < cut]
             yield text[done:cut], inside
-        wanted = len(text) - cut if is_whole else 0
         start = max(0, cut - _OVERLAP // 2)
-        start = max(start, text.rfind(b"\n", start, cut) + 1)
         text, done = text[start:], cut - start
     if done < len(text):
         spans = [(max(begin, done) - done, end - done, rule) for begin, end, rule in find_spans(text) if end > done]
@@ -377,11 +374,24 @@ def _replace_values(written: sqlite3.Connection, found: Iterable[tuple[str, str]
         written.execute(f"UPDATE {_quoted(table)} SET {name} = {clean}")  # noqa: S608 - quoted
     for name, sql in written.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
         if _INDEX.match(str(sql)) is not None:
-            written.execute(f"INSERT INTO {_quoted(name)}({_quoted(name)}) VALUES ('rebuild')")  # noqa: S608 - quoted
+            _rebuild_index(written, str(name))
     for _, sql in triggers:
         written.execute(sql)
     written.commit()
     written.execute("VACUUM")
+
+
+def _rebuild_index(written: sqlite3.Connection, name: str) -> None:
+    """Make a search index anew.
+
+    Raises:
+        LogNotReadable: That is not possible, such as without the texts.
+    """
+    try:
+        written.execute(f"INSERT INTO {_quoted(name)}({_quoted(name)}) VALUES ('rebuild')")  # noqa: S608 - quoted
+    except sqlite3.Error as error:
+        detail = f"the words in the search index {name} are not searched, and it cannot be made anew ({error})"
+        raise LogNotReadable(f"not copied: {detail}; drop it in a copy of your own") from error
 
 
 def _redacted(value: str | bytes, kind: str) -> str | bytes | None:

@@ -219,7 +219,7 @@ def test_a_log_that_exists_is_not_denied(cli, record, tmp_path):
     copy.write_bytes(wire.read_bytes())
     ran = cli("audit", copy)
     assert (ran.code, "no such file" in ran.err) == (3, False)
-    assert f"{copy}: this log is in no folder where agents write (`sessionlog sources`)" in ran.err
+    assert f"{copy}: this file is in no folder where agents write (`sessionlog sources`)" in ran.err
     empty = wire.with_name("empty.jsonl")
     empty.write_text("")
     ran = cli("audit", empty)

@@ -367,9 +367,9 @@ def test_other_events_are_allowed_silently(home, ask):
 
 MISTAKES = [
     (["crush"], "there is no hook for the agent 'crush'; there are hooks for claude-code, codex, gemini"),
-    ([], "there is no hook for the agent ''"), (["--later", "5", "codex"], "this version does not know 'guard --later 5 codex"),
+    ([], "there is no hook for the agent ''"), (["--later", "5", "codex"], "this version does not know `guard --later 5 codex"),
     (["codex", "--later"], "update sessionlog, or write the hook again with `sessionlog guard --install codex --write`"),
-    (["codex", "--later=5"], "does not know"), (["codex", "gemini"], "does not know"), (["codex", "--ledger"], "does not know"),
+    (["codex", "--later=5"], "does not know"), (["codex", "gemini"], "does not know"), (["codex", "--ledger", ""], "`guard codex --ledger ''"),
     (["codex", "--strict=later"], "does not know"), (["--later"], "there is no hook for the agent ''"),
 ]  # fmt: skip
 

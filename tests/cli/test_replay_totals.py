@@ -1,23 +1,28 @@
 """The end of a replay has the numbers of `usage`, `sessions` and `status`, whichever log of a session is shown."""
 
+import json
 import os
 import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from sessionlog.analytics.session_totals import session_totals
 from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.status.reader import ask_status
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.cli.app import build_app
 from sessionlog.errors import LogNotReadable
+from sessionlog.places import session_directory
+from sessionlog.render.replay.lines import View
 from sessionlog.sources.discover import discover, find_logs
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
-from tests.agreement import numbers_of, replayed
+from tests.agreement import footer_numbers, numbers_of, replayed
 from tests.sources.homes import all_cases, build_home, environment
 from tests.turns import agent_of, by_turns
 
@@ -129,11 +134,26 @@ def test_every_form_has_the_totals(branch, options):
 
 def test_the_pages_of_a_report_have_the_totals(branch, tmp_path):
     """Those of the whole session, whatever time the report is about."""
+    sessions = Path(session_directory(os.environ))
+    sessions.mkdir(parents=True, exist_ok=True)
+    with (sessions / "long.jsonl").open("w") as log:
+        for day in (10, 12, 12):
+            data = {"content": "x", "model": "gpt-5", "usage": {"input": 5, "output": 1}}
+            row = {
+                "session_id": "long",
+                "seq": day,
+                "type": "llm.response",
+                "ts": f"2026-11-{day}T10:00:00Z",
+                "data": data,
+            }
+            log.write(json.dumps(row) + "\n")
     page, folder = str(tmp_path / "usage.html"), tmp_path / "pages"
-    arguments = ["report", "--html", page, "--pages", str(folder), "--since", "2026-11-01.."]
-    assert CliRunner().invoke(build_app(("report",)), arguments).exit_code == 0
-    text = words_of((folder / f"{BRANCH}.html").read_text("utf-8"))
-    assert re.findall(r"(\d+) requests?\b", text) == ["1", "1"]
+    for since, sums in (("2026-11-01..", {BRANCH: "1", "long": "3"}), ("2026-11-11..", {"long": "3"})):
+        arguments = ["report", "--html", page, "--pages", str(folder), "--since", since]
+        assert CliRunner().invoke(build_app(("report",)), arguments).exit_code == 0
+        for session, count in sums.items():
+            text = words_of((folder / f"{session}.html").read_text("utf-8"))
+            assert re.findall(r"(\d+) requests?\b", text) == [count, count]
 
 
 def test_the_terminal_application_has_the_totals(branch):
@@ -151,6 +171,52 @@ def test_a_first_replay_makes_the_ledger(branch):
     os.remove(os.environ["SESSIONLOG_LEDGER"])
     assert replayed(BRANCH, dict(os.environ), os.environ["SESSIONLOG_LEDGER"]) == numbers_of(branch)
     assert os.path.exists(os.environ["SESSIONLOG_LEDGER"])
+
+
+def test_prices_of_ones_own_price_the_totals(branch, tmp_path):
+    """As they price the responses above them, and the session in reports."""
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"gpt-5*": {"input": 1000, "output": 1000, "cache_read": 1000}}))
+    found = run_json("sessions", "--prices", str(prices))["rows"]
+    cost = next(row["cost_usd"] for row in found if row["session"] == BRANCH)
+    assert cost > 0.1 > branch.estimated_nano / 1e9
+    for _ in range(2):  # also from an up-to-date ledger
+        result = CliRunner().invoke(build_app(("replay",)), ["replay", BRANCH, "--plain", "--prices", str(prices)])
+        assert footer_numbers(result.stdout.rpartition("━━ success")[2])["cost"] == ("~", round(cost * 1e9), False)
+
+
+def run_json(*words):
+    """The document of a command."""
+    return json.loads(CliRunner().invoke(build_app((words[0],)), [*words, "--json"]).stdout)
+
+
+def test_a_session_that_the_ledger_does_not_have_gets_no_other_ones_totals(tmp_path):
+    """One file may hold many sessions."""
+    env, ledger = build("opencode/fork", tmp_path)
+    log = next(log for log in discover(env, all_sources()) if len(list(log.source.name_sessions(log.path))) > 1)
+    for name in log.source.name_sessions(log.path):
+        assert session_totals(log, name, env=env, ledger=ledger).session == name
+    assert session_totals(log, "another", env=env, ledger=ledger) is None
+
+
+@pytest.mark.parametrize("options", [["--plain"], ["--no-pager"], ["--html", "-"]])
+def test_the_reading_of_all_logs_is_shown(branch, monkeypatch, options):
+    """It may take minutes where there is no ledger yet."""
+    os.remove(os.environ["SESSIONLOG_LEDGER"])
+    seen = []
+    monkeypatch.setattr("sessionlog.cli.replay.scan_progress", lambda: nullcontext(lambda *done: seen.append(done)))
+    assert CliRunner().invoke(build_app(("replay",)), ["replay", branch.path, *options]).exit_code == 0
+    assert seen
+
+
+def test_a_pager_is_not_disturbed(branch, monkeypatch, capfd):
+    """It has the screen: there a bar would stand between its lines."""
+    os.remove(os.environ["SESSIONLOG_LEDGER"])
+    monkeypatch.setattr("sessionlog.cli.replay.scan_progress", lambda: pytest.fail("a bar"))
+    monkeypatch.setattr("sessionlog.cli.replay._view", lambda *_, **__: (View(width=80, exact=False), None))
+    monkeypatch.setenv("PAGER", "cat")
+    assert CliRunner().invoke(build_app(("replay",)), ["replay", branch.path]).exit_code == 0
+    assert "1 request" in capfd.readouterr().out
 
 
 def test_a_log_of_the_archive_has_the_totals_of_the_deleted_one(branch):

@@ -162,6 +162,12 @@ def test_an_odd_manifest_is_a_problem(odd):
     assert (found.path, found.detail) == ("team/x.json", "the manifest is damaged: it does not count")
 
 
+def test_a_damaged_manifest_of_events_names_the_next_step():
+    """No export writes it again by itself: only the events of changed logs are compared."""
+    found = parse_manifest(b"{", "team/x.json", "m", EVENTS)
+    assert found.detail.endswith("it does not count; remove it, and all events are written again")
+
+
 PATHS = [
     "", "x", "/etc/passwd", "..", f"../{OWN}", f"{OWN}/..", f"./{OWN}", f"{OWN}\n", f"usage/{OWN}", OWN.upper(),
     OWN.replace("/", "\\"), OWN.replace("/", "//"), OWN.replace("machine=m", "machine=n"), OWN.replace("a", "\u00e4"),

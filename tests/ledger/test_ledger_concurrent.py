@@ -113,6 +113,19 @@ def test_who_finds_the_ledger_locked_says_so_and_gives_the_numbers_before(home, 
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
 
 
+def test_a_reader_without_a_write_ahead_log_is_no_damage(home, writer):
+    """Where a file system has none, a reader keeps a writer from its commit: what was written is rolled back."""
+    before = of_ledger(home, PRICES)
+    writer.execute("PRAGMA journal_mode = DELETE")
+    writer.execute("UPDATE meta SET value = 'older' WHERE name = 'prices'")
+    writer.execute("BEGIN")
+    writer.execute("SELECT * FROM meta").fetchall()
+    answer = of_ledger(home, PRICES)
+    assert (counted(answer), answer["notes"]) == (counted(before), [BUSY])
+    writer.execute("COMMIT")
+    assert of_ledger(home, PRICES) == of_scan(home, PRICES)
+
+
 def test_a_ledger_that_is_being_filled_for_the_first_time_is_no_number_yet(home):
     """The logs are read by themselves then: zeros would be believed."""
     first = store.open_ledger(home.ledger, PRICES)

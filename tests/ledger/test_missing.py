@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import time
 from contextlib import contextmanager, nullcontext
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.compare import compare_derived
+from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
 from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.upkeep import find_forgettable, rebuild
@@ -247,3 +249,12 @@ def test_a_log_that_is_a_folder_is_named_too(tmp_path, calls):
     [(requests,)] = answers[0][0]
     assert requests
     assert answers == [(answers[0][0], is_named) for is_named in (False, True, True, False)]
+
+
+def test_many_logs_below_many_folders_that_cannot_be_read():
+    """Each log is compared with the folders above it, not with all of those."""
+    missing = Missing(["/p"], set(), [f"/p/{number}" for number in range(5_000)])
+    before = time.thread_time()
+    whys = [missing.why(Known(f"/p/{number}/a/s.jsonl", number, HERE, 0)) for number in range(10_000)]
+    assert time.thread_time() - before < 5
+    assert whys == [UNREADABLE] * 5_000 + [GONE] * 5_000

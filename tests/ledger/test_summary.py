@@ -41,7 +41,7 @@ def test_the_last_sync_has_a_time(home):
     """It is later than everything in the logs."""
     found = summarise_ledger(home.ledger)
     assert found.synced_ns > found.newest_ns
-    assert found.priced_from.startswith("own prices, else the house's list")
+    assert found.priced_from == "own prices, else the house's list of 2026-11-01"
 
 
 def test_the_document_is_json(home):

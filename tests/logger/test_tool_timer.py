@@ -4,6 +4,8 @@ import asyncio
 import gc
 import inspect
 from contextlib import contextmanager
+from functools import partial
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -334,6 +336,36 @@ def closing_in(cleaned):
         yield
     finally:
         cleaned.append(True)
+
+
+def test_an_object_that_is_called_is_measured_as_a_function(log, ticks):
+    """Also by functools.partial: what it returns is awaited, or read to its end."""
+
+    class Fetch:
+        async def __call__(self, url):
+            await asyncio.sleep(0)
+            return url
+
+    class Read:
+        def __call__(self, count):
+            yield from range(count)
+
+    class Stream:
+        async def __call__(self, count):
+            for number in range(count):
+                yield number
+
+    async def run():
+        assert await log.tool_call("fetch")(Fetch())("u") == "u"
+        assert await log.tool_call("fetch")(partial(Fetch(), "v"))() == "v"
+        assert await log.tool_call("fetch")(AsyncMock(return_value="w"))() == "w"
+        assert [number async for number in log.tool_call("stream")(Stream())(2)] == [0, 1]
+
+    asyncio.run(run())
+    assert list(log.tool_call("read")(Read())(2)) == [0, 1]
+    assert [(call["tool"], call.get("output"), call["duration_ms"]) for call in calls(log)] == [
+        ("fetch", "u", 2.5), ("fetch", "v", 2.5), ("fetch", "w", 2.5), ("stream", None, 2.5), ("read", None, 2.5)
+    ]  # fmt: skip
 
 
 def test_a_forgotten_call_never_raises_from_its_destructor():

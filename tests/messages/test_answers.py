@@ -218,6 +218,22 @@ def test_the_pieces_of_a_block_are_joined():
     assert (reader.calls[0]["arguments"], "".join(reader.texts)) == ({}, "Let me")
 
 
+@pytest.mark.parametrize("indices", [(0, 1), (0, 0)])
+@pytest.mark.parametrize("ids", [("t", "t"), (None, None)])
+def test_tools_of_one_id_have_their_own_inputs(ids, indices):
+    """Some servers repeat an id or an index, or send no id."""
+    reader = AnthropicMessage()
+    for id_, index, piece in zip(ids, indices, ('{"n": 1}', '{"n": 2}'), strict=True):
+        block = {"type": "tool_use", "id": id_, "name": "f", "input": {}}
+        reader.feed({"type": "content_block_start", "index": index, "content_block": block})
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        reader.feed({"type": "content_block_delta", "index": index, "delta": delta})
+        if indices == (0, 1):
+            reader.feed({"type": "content_block_stop", "index": index})
+    assert [block["input"] for block in reader.blocks] == [{"n": 1}, {"n": 2}]
+    assert [call["arguments"] for call in reader.calls] == [{"n": 1}, {"n": 2}]
+
+
 def test_calls_that_a_server_gives_the_same_index():
     """A new id begins a new call."""
     reader = ChatCompletion()

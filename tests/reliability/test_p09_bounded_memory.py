@@ -38,6 +38,7 @@ def _may_cap():
         pytest.param(traps.deep_line, 8 * MIB - 1024, ("context", "{log}"), 100, id="deep line, context"),
         pytest.param(traps.long_event, 31 * MIB, ("replay", "--json", "{log}"), BOUND_MB, id="long event, replay"),
         pytest.param(traps.long_event, 31 * MIB, ("context", "{log}"), BOUND_MB, id="long event, context"),
+        pytest.param(traps.long_event, 31 * MIB, ("find", "words"), BOUND_MB, id="long event, find"),
         pytest.param(
             traps.long_event,
             31 * MIB,

@@ -297,6 +297,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "ledger": ("ledger",),
     "ledger verify": ("ledger", "verify"),
     "check": ("check",),
+    "find": ("find", "words"),
     "routing-quality": ("routing-quality",),
     "scrub": ("scrub", "{logs}"),
     "archive": ("archive", "--older-than", "0h"),

@@ -1,24 +1,28 @@
 """Hits of a search as lines: the words are in sight, marked, and nothing of a log acts on a terminal or in a shell."""
 
+import re
 from datetime import UTC, datetime
+from itertools import accumulate
 
 import pytest
 
 from sessionlog.render.find import found_document, render_found, render_mended, replay_command
 from sessionlog.render.report import View
 from sessionlog.search.find import Found, Hit, Session
-from sessionlog.search.query import CLOSE, OPEN
 from sessionlog.sources.fold_items import Kind
 
 VIEW = View(width=70, tz="UTC", now=datetime(2026, 11, 21, tzinfo=UTC), home="/home/ada")
 
 
 def hit(text, **more):
-    """A hit in an answer."""
+    """A hit in an answer, with `<` and `>` around what was found."""
+    pieces = re.split("[<>]", text)
+    ends = list(accumulate(map(len, pieces)))
     session = Session("pi", "s-1", more.pop("name", "s-1"), "/home/ada/src", "the prompt")
     values = {
         "session": session, "kind": Kind.ANSWER, "time_ns": 1_795_255_080_000_000_000, "turn": 3, "tool": "",
-        "path": "/log", "where": "log", "text": text, "item": None,
+        "path": "/log", "where": "log", "text": "".join(pieces), "marks": list(zip(ends[::2], ends[1::2], strict=False)),
+        "item": None,
     }  # fmt: skip
     return Hit(**{**values, **more})
 
@@ -35,14 +39,14 @@ def lines(*hits):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (f"first\n\t a {OPEN}word{CLOSE} and {OPEN}more{CLOSE}\nlast", "a <word> and <more>"),
-        (f"{'x' * 50} {OPEN}word{CLOSE}", f"…{'x' * 32} <word>"),
-        (f"some words before {'x' * 15} {OPEN}word{CLOSE} after", f"…before {'x' * 15} <word> after"),
-        (f"{'日' * 50} {OPEN}word{CLOSE}", "…日日日日日日日日日日日 <word>"),
-        (f"{'x' * 50} {OPEN}word{CLOSE} {'y ' * 50}", "…xxxxxxxxxxx <word> y y y y y y y y y y…"),
-        (f"{OPEN}word{CLOSE} {'x ' * 50}", f"<word> {'x ' * 16}…"),
-        (f"{OPEN}wo\x1b[2Jrd{CLOSE}", "<wo\\x1b[2Jrd>"),
-        (f"{OPEN}two\nlines{CLOSE} end", "<two>"),
+        ("first\n\t a <word> and <more>\nlast", "a <word> and <more>"),
+        (f"{'x' * 50} <word>", f"…{'x' * 32} <word>"),
+        (f"some words before {'x' * 15} <word> after", f"…before {'x' * 15} <word> after"),
+        (f"{'日' * 50} <word>", "…日日日日日日日日日日日 <word>"),
+        (f"{'x' * 50} <word> {'y ' * 50}", "…xxxxxxxxxxx <word> y y y y y y y y y y…"),
+        (f"<word> {'x ' * 50}", f"<word> {'x ' * 16}…"),
+        ("<wo\x1b[2Jrd>", "<wo\\x1b[2Jrd>"),
+        ("<two\nlines> end", "<two>"),
     ],
 )
 def test_the_line_with_the_words(text, shown):
@@ -76,8 +80,8 @@ def test_a_command_is_quoted():
 
 
 def test_marks_are_places_in_the_text():
-    """Without the marks themselves."""
-    found = Found(hits=(hit(f"a {OPEN}b{CLOSE} c {OPEN}d{CLOSE}"),), total=1, is_exact=True, seconds=0.0)
+    """In characters."""
+    found = Found(hits=(hit("a <b> c <d>"),), total=1, is_exact=True, seconds=0.0)
     [document] = found_document(found)["hits"]
     assert (document["text"], document["marks"]) == ("a b c d", [[2, 3], [6, 7]])
 

@@ -3,11 +3,12 @@
 import sqlite3
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sessionlog.errors import InvalidQuery
-from sessionlog.search.query import CLOSE, OPEN, Texts, parse_query
+from sessionlog.search import query as query_module
+from sessionlog.search.query import MOST_MARKS, Texts, parse_query
 from sessionlog.search.store import WORDS
 from tests.profiles import examples
 
@@ -46,15 +47,50 @@ def test_a_quote_that_is_not_closed(words, found):
 
 
 def test_what_was_found_is_marked():
-    """Around each occurrence; marks in a text are no marks."""
-    [text] = Texts().matching(parse_query(["retry budget"]), [f"{OPEN}a {CLOSE} retry_budget"]).values()
-    assert text == f"\ufffda \ufffd {OPEN}retry_budget{CLOSE}"
+    """Each occurrence, by its place."""
+    assert Texts().matching(parse_query(["retry budget"]), ["é\ud800\x01a retry_budget x retry \x02 Budget"]) == {
+        0: [(5, 17), (20, 34)]
+    }
+
+
+def test_a_nul_ends_no_text():
+    """What is found after it has its place."""
+    assert Texts().matching(parse_query(["budget"]), ["x\x00y budget"]) == {0: [(4, 10)]}
+
+
+@pytest.mark.timeout(20)
+def test_a_long_text_with_many_hits():
+    """Its first hits are marked, in a time that grows with its length alone."""
+    long = "ab cd " * 400_000
+    [marks] = Texts().matching(parse_query(["ab", "-ef"]), [long]).values()
+    assert marks == [(at, at + 2) for at in range(0, 6 * MOST_MARKS, 6)]
+    assert Texts().matching(parse_query(["ab -cd"]), [long]) == {}
+
+
+_WORDS = st.sampled_from(["a", "b", "ab", "aa", "Écrit", "e\u0301crit", "語"])
+_BETWEEN = st.sampled_from([" ", "\n", "-", "_", "\0", "、", "\x01", "\u2026", " \u0301"])
+
+
+@examples(100)
+@given(
+    st.lists(st.tuples(_WORDS, _BETWEEN).map("".join), min_size=30, max_size=80).map("".join),
+    st.sampled_from(["a", "a b", "a* b*", '"a b" -ab', '"a ab*"', "ecrit", "語", "b -語", '"a b a"']),
+)
+@example("a b " * 30, '"a b a"')
+def test_a_text_in_pieces_is_what_it_is_as_a_whole(text, words):
+    """Words and phrases are found and marked across all cuts."""
+    query = parse_query([words])
+    whole = Texts().matching(query, [text, "a"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query_module, "_PIECE", 3)
+        patch.setattr(query_module, "_GAP", 3)
+        assert Texts().matching(query, [text, "a"]) == whole
 
 
 def test_a_pattern_narrows_and_marks():
     """The pattern has to match, too; what it matches is marked."""
     query = parse_query(["budget"], regex=r"retry.budget")
-    assert Texts().matching(query, TEXTS) == {0: f"a {OPEN}retry_budget{CLOSE}"}
+    assert Texts().matching(query, TEXTS) == {0: [(2, 14)]}
 
 
 @pytest.mark.parametrize("words", [[], ["++"], ["-x"], ['""'], ["*"]])

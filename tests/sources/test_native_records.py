@@ -186,19 +186,18 @@ CALL = event("tool.call", "10:00:01", {"tool": "bash"})
     "lines", [(), (ended(),), (ended(status="error"),), (CALL, ended()), (ended(cost_usd=0, tokens={"input": 0}),)]
 )
 def test_a_session_that_sent_no_request_has_no_unknown_cost(tmp_path, lines):
-    """Nothing was sent, so nothing can have cost anything; it is listed, and not counted."""
+    """Nothing is known to have cost anything; it is listed, and not counted."""
     session = scanned(tmp_path, start(prompt="x"), *lines)
     [record] = session.records
     assert (session.counted, record.priced, record.requests, record.usage.total) == (False, False, 0, 0)
 
 
-def test_a_request_without_an_answer_has_an_unknown_cost_when_its_run_has_ended(tmp_path):
-    """The provider may have charged it; while it is under way, nothing is known to be missing."""
-    for lines, priced in (((), False), ((ended(status="error"),), True), ((ended(), CALL, ended()), True)):
+def test_a_session_counts_with_its_first_response(tmp_path):
+    """A request that was interrupted before it makes no budget unknown, as in the logs of other agents."""
+    for lines in ((), (ended(status="error"),), (ended(), CALL, ended())):
         session = scanned(tmp_path, start(), asked(model="m"), *lines)
-        assert (session.counted, [record.priced for record in session.records]) == (True, [priced])
-    later = scanned(tmp_path, start(), ended(), asked("10:00:09", model="m"))
-    assert (later.counted, [record.priced for record in later.records]) == (True, [False])
+        assert (session.counted, [record.priced for record in session.records]) == (False, [False])
+    assert scanned(tmp_path, start(), asked(model="m"), answered()).counted
 
 
 def test_totals_without_a_request_count(tmp_path):

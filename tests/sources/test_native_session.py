@@ -165,7 +165,7 @@ PIN = event("rejected_override", "10:00:01", {"rejection_error": "no such model"
         ([start(), PIN], False),
         ([start(), PIN, ended(status="error")], False),
         ([start(), PIN, answered()], True),
-        ([start(), asked()], True),
+        ([start(), asked()], False),
         ([go_start()], True),
         ([go_start(), PIN], False),
         ([go_start(), PIN, ended(status="error")], True),
@@ -179,7 +179,7 @@ PIN = event("rejected_override", "10:00:01", {"rejection_error": "no such model"
     ],
 )
 def test_what_is_listed_but_not_counted(tmp_path, lines, counted):
-    """A session without a request, and in the Go dialect a rejected pin and a start without data, use no model."""
+    """A session without a response, and in the Go dialect a rejected pin and a start without data, use no model."""
     session = scanned(tmp_path, *lines)
     assert session.counted is counted
     assert len(session.records) == 1

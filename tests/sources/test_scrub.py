@@ -206,6 +206,17 @@ def test_p17_a_key_of_any_length_is_found_where_a_line_is_cut(monkeypatch):
         assert b"".join(pieces).decode() == line.replace(key, "[redacted]"), begin
 
 
+@pytest.mark.parametrize(("rule", "text"), SAMPLES, ids=[f"{rule}-{n}" for n, (rule, _) in enumerate(SAMPLES)])
+@pytest.mark.parametrize("lines", [1, 3])
+def test_p17_a_secret_in_the_lines_of_a_text_is_found(rule, text, lines, monkeypatch):
+    """Of every rule, also those that are recognised by a line before, and wherever the text is cut."""
+    monkeypatch.setattr(scrub, "_PIECE", 1024)
+    monkeypatch.setattr(scrub, "_OVERLAP", 1024)
+    before = "a line of words\n" * (lines * 11)
+    pieces = list(scrub._pieces(io.BytesIO(f"{before}{text}\n{before}".encode())))
+    assert [name for _, spans in pieces for _, _, name in spans] == [rule]
+
+
 def test_p17_a_key_in_several_lines_of_a_text_is_found(tmp_path):
     """The chat history of an agent is plain text; what follows is found in its line."""
     log = tmp_path / "chat.md"
@@ -228,6 +239,18 @@ def test_p17_a_log_and_its_packed_twin_are_both_searched(log, tmp_path, suffix, 
     assert {item.path: item.counts["github-token"] for item in found} == {str(log): 2, str(packed): 1}
     assert sorted(os.listdir(clean)) == sorted(["s.jsonl", f"s{suffix}.jsonl"])
     assert (clean / f"s{suffix}.jsonl").read_text() == data.replace(TOKEN, "[redacted]")
+
+
+def test_no_copy_replaces_another(log, tmp_path):
+    """Also where a file has the name that a packed twin would get."""
+    for number, name in enumerate(("s.jsonl.gz", "s.gz.jsonl")):
+        data = event(f"text {number}").encode()
+        log.with_name(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    found = list(scrub_logs([str(log.parent)], {}, copies=str(tmp_path / "clean")))
+    assert {os.path.basename(item.path): os.path.basename(item.copy) for item in found} == {
+        "s.jsonl": "s.jsonl", "s.jsonl.gz": "s.gz.gz.jsonl", "s.gz.jsonl": "s.gz.jsonl"
+    }  # fmt: skip
+    assert sorted(os.listdir(tmp_path / "clean")) == ["s.gz.gz.jsonl", "s.gz.jsonl", "s.jsonl"]
 
 
 OTHER = "ghp_" + "x1Y2" * 9
@@ -282,6 +305,15 @@ def test_p17_a_database_whose_secrets_cannot_be_replaced_is_not_copied(script, t
     assert (found.copy, list((tmp_path / "clean").iterdir())) == ("", [])
     assert found.counts["github-token"] >= 1
     assert "a1B2" not in found.problem
+
+
+@pytest.mark.parametrize("content", ["''", "gone"])
+def test_p17_an_index_that_cannot_be_made_anew_is_named(content, tmp_path):
+    """Its words may be a secret's, also where no text holds one."""
+    made(tmp_path / "logs.db", f"CREATE VIRTUAL TABLE words USING fts5(v, content={content})").close()
+    found = scrub_file(str(tmp_path / "logs.db"), copy=str(tmp_path / "clean" / "logs.db"))
+    assert found.problem.startswith("not copied: the words in the search index words are not searched, and ")
+    assert (found.copy, found.counts, list((tmp_path / "clean").iterdir())) == ("", {}, [])
 
 
 @pytest.mark.parametrize("script", CLEANED.values(), ids=CLEANED.keys())

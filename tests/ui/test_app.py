@@ -121,7 +121,7 @@ def test_hidden_columns_name_no_option_of_the_command_line(app):
     """Here only a wider terminal shows them."""
 
     async def steps(pilot):
-        for keys in ("1", ("2", *["right"] * 4)):  # of all time, whatever day it is
+        for keys in ("1", ("2", *["right"] * 4)):  # the logs are older than the usual week
             await pilot.press(*keys)
             await until(pilot, lambda: "hidden columns" in screen(app))
             assert "--wide" not in screen(app)

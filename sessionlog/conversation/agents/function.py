@@ -21,6 +21,7 @@ from sessionlog.conversation.turns.pieces import (
 )
 from sessionlog.errors import AgentError
 from sessionlog.fast_dataclasses import replace
+from sessionlog.logger.tool_timer import called_function
 from sessionlog.messages.message import Message, ToolRequest
 
 _PASSED_ON = (ToolCalled, ToolReturned, NextRequest)
@@ -144,10 +145,8 @@ def _named(value: object) -> str:
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    while hasattr(function, "func"):  # functools.partial
-        function = function.func
-    called = [function, getattr(function, "__call__", None)]  # noqa: B004 - an object with an async __call__
-    return any(inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one) for one in called)
+    called = called_function(function)
+    return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
 
 
 def _options_of(function: Callable[..., Any]) -> set[str] | None:

@@ -11,6 +11,7 @@ program pass through.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum
@@ -20,6 +21,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from sessionlog.fast_dataclasses import dataclass, field
+from sessionlog.logger.tool_timer import called_function
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest
 
@@ -45,14 +47,20 @@ def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
         properties[name] = _schema(hints.get(name, Any), definitions)
         if parameter.default is inspect.Parameter.empty:
             required.append(name)
-        elif parameter.default is None or isinstance(parameter.default, str | bool | int | float):
+        elif _is_plain(parameter.default):
             properties[name]["default"] = parameter.default
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": takes_more}
     return schema | ({"$defs": definitions} if definitions else {})
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether a value is written as JSON as it is: NaN is not."""
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+
+
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of a function's arguments; if one cannot be resolved, only the builtin ones."""
+    function = called_function(function)
     try:
         return get_type_hints(function, include_extras=True)
     except Exception:  # noqa: BLE001 - a hint is any expression, and evaluating it raises anything
@@ -84,7 +92,7 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return _choice(list(parts))
     if origin in {Union, UnionType}:
         return {"anyOf": [_schema(part, definitions) for part in parts]}
-    if _is_one_of(origin or hint, _LISTS) and (len(parts) < 2 or parts[1] is ...):
+    if _is_list(hint):
         return {"type": "array"} | ({"items": _schema(parts[0], definitions)} if parts else {})
     if _is_one_of(origin or hint, _OBJECTS):
         is_typed = len(parts) == 2 and parts[1] is not Any
@@ -116,6 +124,12 @@ def _known_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             definitions.update(named)
             return schema
         mark += "_"  # another type has the same name
+
+
+def _is_list(hint: Any) -> bool:
+    """Whether all items of a type have the same type."""
+    parts = get_args(hint)
+    return _is_one_of(get_origin(hint) or hint, _LISTS) and (len(parts) < 2 or parts[1] is ...)
 
 
 def _is_one_of(kind: Any, kinds: tuple[Any, ...]) -> bool:
@@ -153,7 +167,7 @@ class Tool:
     @property
     def is_async(self) -> bool:
         """Whether the result has to be awaited."""
-        return inspect.iscoroutinefunction(self.function)
+        return inspect.iscoroutinefunction(called_function(self.function))
 
     def run(self, arguments: Any) -> Any:
         """Call the function with a model's arguments; return its result, an awaitable if it is async.
@@ -287,15 +301,23 @@ def _model(kind: Any, value: Any) -> Any:
 
 
 def _member(name: str, hint: Any, value: Any) -> Any:
-    """Convert to a member of an Enum that msgspec refuses: of texts and numbers, or one beside a text."""
-    if _is_one_of(get_origin(hint), _LISTS) and isinstance(value, list):
-        return [_member(name, get_args(hint)[0], one) for one in value]
-    members = enum_of(hint)
-    if members is None:
+    """Convert to members of an Enum that msgspec refuses: of texts and numbers, or one beside a text."""
+    if get_origin(hint) is Annotated:
+        return _member(name, get_args(hint)[0], value)
+    kinds = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+    for kind, parts in ((kind, get_args(kind)) for kind in kinds):
+        if isinstance(value, list) and _is_list(kind) and parts:
+            return [_member(name, parts[0], one) for one in value]
+        if isinstance(value, dict) and _is_one_of(get_origin(kind), _OBJECTS):
+            return {key: _member(name, parts[1], one) for key, one in value.items()}
+    members = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum)), None)
+    if members is None or value is None:
         return value
     try:
         return members(value)
     except ValueError:
+        if type(value) in kinds:
+            return value
         raise TypeError(f"{name}: {value!r} is none of {_values(members)}") from None
 
 

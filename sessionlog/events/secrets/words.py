@@ -29,7 +29,7 @@ _MORE = re.compile(
     rb"(?:\\{1,16}+(?:r\\{1,16}+)?n|\r?\n)[ \t]{0,8}"
     rb"(?=[A-Za-z+/_=-]{0,40}[0-9])(?=[0-9+/_=-]{0,40}[A-Za-z])[A-Za-z0-9+/_=-]{8,}+"
 )
-CODE_END = re.compile(rb"[0-9]{0,4}[mKH]|[0-9]{1,4}[A-Zfhl]")
+CODE_END = re.compile(rb"[0-9]{0,4}[mKH]|[0-9]{1,4}[A-Zfhlr]|(?<=\[)[A-Zsu]")
 """The rest of a terminal's code (`ESC [ 31 m`) after a byte of `CODE_BYTES`: it is part of the word that follows."""
 CODE_BYTES = frozenset(b"[;:?")
 _UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -47,6 +47,9 @@ _SOLID_RUN = b"a" * 20
 
 _ESCAPE, _UNICODE, _NEWLINE, _DASH = b"\\un-"
 _ESCAPED = frozenset(b"bfnrtu")
+_CODED = {ord("x"): 3, ord("U"): 9}
+"""The lengths of escapes of programs that have a character's number: a quote is `x22` in the programs of pages."""
+
 _PERCENT, _LINE_END, _BLANK, _QUOTE = b'%\n "'
 _BEHIND = frozenset(b".~:/+$")
 _ENCODED = frozenset((b"3D", b"3d", b"3A", b"3a", b"22", b"27"))
@@ -127,13 +130,13 @@ class Words:
                         begin += 1 if is_plain else 5
                         other = head  # it may be no escape: `C:\\temp\\npm_…`
                     else:
-                        other = head + 1  # an escape of a shell or a program
+                        other = head + _CODED.get(first, 1)  # an escape of a shell or a program
                 elif before == _PERCENT:
                     code = line[begin : begin + 2]
                     is_plain = code not in _ENCODED
                     if _HEX.match(code) is not None:
                         begin += 2
-                        other = head
+                        other = head if code != b"25" else head + 4  # a URL's per cent in a URL
                 elif before == _LINE_END:
                     if last < begin - _NEAR:
                         found = self._broken(begin)

@@ -72,6 +72,9 @@ _NO_PARTIAL = Partial()
 QUIET = frozenset({"progress", "llm.delta"})
 """Event types that are shown only when chosen by name: other events repeat their content as a whole."""
 
+_MOST_HELD = 100
+"""Blocks that are held from an end on: a few notes may follow it, and any number of damaged pieces."""
+
 
 Subagents = Literal["inline", "none", "only"]
 
@@ -149,7 +152,7 @@ class _Fold:
         self._partial = _NO_PARTIAL
         self._pending: list[Call] = []  # calls of the last answer, without those that have results
         self._opened = self._started = self._ended = False
-        self._held: SessionEndBlock | None = None  # an end, until it is known whether the session goes on
+        self._held: list[Block] = []  # an end and what follows it, until it is known whether the session goes on
         self._ends = 0
         self._is_repeated = False  # after a cut, the rest of the history is logged again
         self._answer = ""
@@ -169,8 +172,7 @@ class _Fold:
         if problem.severity != "damage":
             return []
         self._counts["damaged piece"] += 1
-        held, self._held = self._held, None
-        return [*self._release(held, is_last=True), problem_note(problem)]
+        return self._hold([problem_note(problem)])
 
     def event(self, event: Event) -> list[Block]:
         """Return the blocks of an event, with the name of its sub-agent if it has one."""
@@ -180,10 +182,7 @@ class _Fold:
         time_ns = event.time_ns
         self._time_ns = self._time_ns if time_ns is None else time_ns
         self._splices = self._conversation.apply(event)
-        held, self._held = self._held, None
         kind, data, blocks = event.type, event.data, self._event(event)
-        if held is not None and self._ended and not blocks and self._held is None:
-            self._held, held = held, None  # nothing has happened since
         agent = values.text(data, "agent") if kind in ("llm.response", "tool.call") else ""
         stamped = [
             structs.replace(
@@ -194,14 +193,16 @@ class _Fold:
             )
             for block in blocks
         ]
-        return stamped if held is None else [*self._release(held, is_last=self._ended and self._held is None), *stamped]
+        return self._hold(stamped) if self._ended or self._held else stamped
 
     def close(self) -> list[Block]:
         """Return what is still open at the end of the log, and its end, also where it has no session.end."""
         blocks = [structs.replace(block, time_ns=self._time_ns) for block in self._close_open()]
-        if self._opened and not self._ended:
-            self._held = self._end_block(None, {}, self._time_ns)
-        return [*blocks, *self._release(self._held, is_last=True)]
+        if self._ended:
+            return [*self._release(is_last=True), *blocks]
+        if self._opened:
+            self._held = [self._end_block(None, {}, self._time_ns)]
+        return [*blocks, *self._release(is_last=True)]
 
     def _event(self, event: Event) -> list[Block]:
         frequent = self._frequent.get(event.type)
@@ -366,9 +367,8 @@ class _Fold:
     def _on_end(self, event: Event, end: SessionEnd) -> list[Block]:
         blocks = self._close_open()
         self._ended = True
-        self._held = self._end_block(end, event.data, event.time_ns)
         self._ends += 1
-        return blocks
+        return [*blocks, self._end_block(end, event.data, event.time_ns)]
 
     def _end_block(self, end: SessionEnd | None, data: Mapping[str, Any], time_ns: int | None) -> SessionEndBlock:
         """Return an end with what it reports itself; an output that repeats the last answer is left out."""
@@ -385,12 +385,24 @@ class _Fold:
             output="" if output.strip() == self._answer else output,
         )
 
-    def _release(self, held: SessionEndBlock | None, *, is_last: bool) -> list[Block]:
-        """Return a held end; the last one of the session has the totals."""
-        if held is None:
-            return []
-        found = self._totals() if is_last and self._totals is not None else None
-        return [held if found is None else with_totals(held, found, is_only_end=self._ends == 1)]
+    def _hold(self, blocks: list[Block]) -> list[Block]:
+        """Return the blocks that can be shown now, of those that are held and of the next ones."""
+        if blocks and isinstance(blocks[-1], SessionEndBlock):
+            shown = [*self._release(is_last=False), *blocks[:-1]]
+            self._held = blocks[-1:]
+            return shown
+        if not (self._held and self._ended):
+            return [*self._release(is_last=False), *blocks]
+        self._held += blocks
+        return self._release(is_last=True) if len(self._held) > _MOST_HELD else []
+
+    def _release(self, *, is_last: bool) -> list[Block]:
+        """Return a held end and what follows it; the last end of the session has the totals."""
+        held, self._held = self._held, []
+        if not (held and is_last and isinstance(held[0], SessionEndBlock)):
+            return held
+        found = self._totals() if self._totals is not None else None
+        return held if found is None else [with_totals(held[0], found, is_only_end=self._ends == 1), *held[1:]]
 
     def _close_open(self) -> list[Block]:
         """Return open calls without a result, and a stream without a response."""
@@ -424,7 +436,7 @@ def with_totals(end: SessionEndBlock, found: SessionSummary, *, is_only_end: boo
     is_estimated = bool(found.estimated_nano) or known is None
     return structs.replace(
         end,
-        totals=Counter(end.totals) + Counter({"request": found.requests, "failed request": found.failed_requests}),
+        totals=Counter({**end.totals, "request": found.requests, "failed request": found.failed_requests}),
         usage=TokenUsage(
             input=found.input_tokens,
             output=found.output_tokens,

@@ -96,7 +96,7 @@ def session_sums(view: View, block: SessionEndBlock) -> Iterator[Span]:
     if block.cost is not None:
         cost, less = money(view, block.cost), money(view, block.end_cost).text
         yield Span(f"{cost.text} (the end has {less})", cost.style) if less else cost
-    elif totals["request"] or (end and end.tokens is not None):
+    elif totals["request"] or ("request" in totals and block.usage):  # only the last end counts them
         yield Span("cost unknown", "note")
     if end and end.cost_cap_usd is not None:
         yield Span(f"cap ${end.cost_cap_usd:.10g}")

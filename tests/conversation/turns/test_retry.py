@@ -53,7 +53,7 @@ def test_a_status_may_be_a_member_of_an_enumeration():
     assert is_transient(error)
 
 
-def test_a_type_that_is_no_text_says_nothing():
+def test_a_type_that_is_no_text_is_ignored():
     """Any exception may have any attribute."""
     error = ValueError("no")
     error.type = ["overloaded_error"]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, Literal, Required, TypedDict
 
 import pytest
@@ -120,7 +121,13 @@ class Mixed(Enum):
         (list[Unit] | None, ["celsius"], [Unit.C]),
         (dict[str, Unit], {"a": "celsius"}, {"a": Unit.C}),
         (list[Mixed], ["a", 2], [Mixed.A, Mixed.B]),
+        (list[Mixed] | None, ["a", 2], [Mixed.A, Mixed.B]),
+        (dict[str, Mixed], {"a": 2}, {"a": Mixed.B}),
+        (dict[str, list[Annotated[Mixed | None, "of it"]]], {"a": ["a", None]}, {"a": [Mixed.A, None]}),
+        (tuple[Own, Mixed], [{"a": 1}, 2], [{"a": 1}, 2]),
         (Unit | str, "celsius", Unit.C),
+        (Unit | str, "kelvin", "kelvin"),
+        (dict[str, Unit | str], {"a": "celsius", "b": "kelvin"}, {"a": Unit.C, "b": "kelvin"}),
         (Point, {"x": 1, "unit": "fahrenheit"}, Point(1, Unit.F)),
         (list[Point], [{"x": 1}], [Point(1)]),
         (Options, {"depth": 1, "day": "2026-11-21"}, {"depth": 1, "day": date(2026, 11, 21)}),
@@ -163,6 +170,7 @@ def test_a_value_is_converted_to_its_type(hint, value, converted):
         (Model, {"v": "one"}, "x: 1 validation error for Model"),
         (Literal["a"], "b", "x: Invalid enum value 'b'"),
         (Mixed, "c", "x: 'c' is none of 'a', 2"),
+        (dict[str, Mixed], {"a": "c"}, "x: 'c' is none of 'a', 2"),
         (int, [1], "x: Expected `int`, got `array`"),
     ],
 )
@@ -227,8 +235,15 @@ def test_an_async_function_is_known_as_one():
     async def slow() -> str:
         return ""
 
+    class Slow:
+        async def __call__(self) -> str:
+            return ""
+
     assert slow.is_async
+    assert tool(Slow()).is_async
+    assert tool(partial(Slow())).is_async
     assert not tool(weather).is_async
+    assert not tool(partial(weather)).is_async
 
 
 PICTURE = ContentPart.of_image(b"\x89PNG")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any, Literal, Optional, Required, TypedDict, Union
 
 import pytest
@@ -187,7 +188,7 @@ def test_a_hint_is_a_schema(hint, schema):
 def test_what_has_a_default_is_not_required():
     """The default is told where it is plain."""
 
-    def function(a, b: int = 3, *, c: str | None = None, d: Size = Size.S):
+    def function(a, b: int = 3, *, c: str | None = None, d: Size = Size.S, e: float = float("nan")):
         pass
 
     schema = schema_of(function)
@@ -195,7 +196,24 @@ def test_what_has_a_default_is_not_required():
     assert schema["properties"]["b"] == {"type": "integer", "default": 3}
     assert schema["properties"]["c"]["default"] is None
     assert "default" not in schema["properties"]["d"]
+    assert schema["properties"]["e"] == {"type": "number"}  # NaN is no number of JSON
     assert schema["additionalProperties"] is False
+
+
+class Called:
+    """An object that is a function."""
+
+    def __call__(self, a: Size, b: int = 3):
+        """Its parameters are those of the call."""
+
+
+@pytest.mark.parametrize(
+    "function", [Called(), Called().__call__, partial(Called(), b=3), partial(Called.__call__, None)]
+)
+def test_the_types_of_an_object_that_is_called_are_known(function):
+    """And those of a function with some of its arguments."""
+    properties = schema_of(function)["properties"]
+    assert properties == {"a": {"type": "integer", "enum": [1, 2]}, "b": {"type": "integer", "default": 3}}
 
 
 def test_keywords_take_any_name():

@@ -131,6 +131,11 @@ def test_money_says_how_it_is_known():
     )
     assert show(start, response, ("session.end", zero), totals=lambda: paid)[-1].endswith("$2.00 (the end has $0) ━━")
     assert show(start, response, totals=lambda: summary(requests=1))[-1] == "━━ no end · 1 request · cost unknown ━━"
+    used = ("session.end", {"tokens": {"input": 5}})
+    unknown = lambda: summary(requests=0, input_tokens=5)  # noqa: E731
+    assert show(start, used, totals=unknown)[-1] == "━━ ended · 5 in · 0 out · cost unknown ━━"
+    first = show(start, response, used, response, used, totals=unknown)
+    assert "━━ ended · 5 in · 0 out ━━" in first, "an earlier end that names no cost does not deny those above it"
 
 
 def test_an_output_is_not_an_answer():

@@ -1,5 +1,7 @@
 """Tokens and money of a replay: of responses as logged or estimated, of the session as reports have them."""
 
+from itertools import chain
+
 import pytest
 
 from sessionlog.analytics.sessions import SessionSummary
@@ -108,9 +110,9 @@ def test_a_response_is_priced_for_the_provider_that_served_it():
     response = {"usage": {"input": 1, "output": 1}, "model": "m", "provider": "lmstudio"}
     assert served(response, price, v=1, provider="openai").cost is None
     served({**response, "attempt": {"provider_system": "vllm"}}, price, v=1, provider="openai")
-    served({"usage": {"input": 1}, "model": "m"}, price, resolved_harness="codex")
-    served({"usage": {"input": 1}, "model": "m"}, price, v=1, resolved_harness="make")
-    assert asked == ["lmstudio", "vllm", "codex", ""]
+    for start in ({"resolved_harness": "codex"}, {"resolved_harness": "codex", "v": 1}):
+        served({"usage": {"input": 1}, "model": "m"}, price, **start)
+    assert asked == ["lmstudio", "vllm", "codex", ""]  # our own logs have the name of any command there
 
 
 def test_a_response_names_the_model_of_its_request():
@@ -186,6 +188,34 @@ def test_an_end_after_which_the_session_goes_on_has_no_totals():
     assert (first.usage.input, first.duration_ms, first.totals["request"]) == (5, 1500, 0)
     assert (last.usage.input, last.duration_ms, last.totals["request"]) == (0, 3000, 2)
     assert asked == [1]
+
+
+def test_a_note_after_an_end_does_not_make_it_the_last():
+    """A session that is continued may begin with another history, or there is damage between."""
+    asked = []
+    run, end = event("llm.response", {"content": "x"}), event("session.end", {"tokens": {"input": 5}})
+    totals = lambda: asked.append(1) or summary(requests=2)  # noqa: E731 - counts its calls
+    damage = Problem(path="s.jsonl", line=3, kind="not_json", detail="not JSON", severity="damage")
+    for after in (event("history.clear", {}), event("unheard.of", {}), damage):
+        blocks = list(fold_replay([event("session.start", {"v": 1}), run, end, after, run, end], totals=totals))
+        kinds = [SessionStartBlock, ResponseBlock, SessionEndBlock, NoteBlock, ResponseBlock, SessionEndBlock]
+        assert [type(block) for block in blocks] == kinds
+        first, last = (block for block in blocks if isinstance(block, SessionEndBlock))
+        assert (first.totals["request"], last.totals["request"]) == (0, 2)
+        assert asked == [1]
+        asked.clear()
+
+
+def test_damage_without_end_is_not_held():
+    """A log may have any number of damaged pieces after its end."""
+    rows = [event("session.start", {"v": 1}), event("session.end", {})]
+    damage = Problem(path="s.jsonl", line=3, kind="not_json", detail="not JSON", severity="damage")
+    pieces = iter([damage] * 1000)
+    blocks = fold_replay(chain(rows, pieces), totals=lambda: summary(requests=2))
+    shown = [next(blocks) for _ in range(2)]
+    assert shown[1].totals["request"] == 2
+    assert len(list(pieces)) > 800
+    assert len(list(blocks)) < 200
 
 
 def test_what_follows_the_end_stands_below_it():
