@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.hashes import hash_name
-from sessionlog.ledger.rows import to_rows
+from sessionlog.ledger.columns import Label
+from sessionlog.ledger.rows import bucket_of, to_rows
 from sessionlog.ledger.sessions import facts_of
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan, Resume
@@ -42,6 +43,38 @@ def test_a_response_is_a_row_of_its_table():
     assert (row.time_ns, row.input, row.output) == (NOON, 10, 5)
     assert (row.recorded_nano, row.cost_nano, row.estimate_nano, row.counts) == (7, 7, None, 1)
     assert used.time_ns == NOON
+
+
+def test_every_value_is_in_its_column():
+    """Rows are made by position, which no type checker can compare with the names."""
+    one = record(
+        input=1, output=20, cache_read=3, cache_write=4, reasoning=5, cache_write_1h=2, latency_ms=50.0, cost_nano=7, requests=6, active_ms=8, copy_rank=1, superseded_by="codex:x",
+        response_id="r", summed=True, provider="p", model="m", response_model="n", project="/x", branch="b", version="v",
+        agent="a", granularity="request", quality="partial", speed="fast", service_tier="flex", skill="s", plugin="q",
+        mcp="c",
+    )  # fmt: skip
+    rows = rows_of(session("a", one, tools=(call("1", server="w", failed=True, finished=True, output_bytes=9),)))
+    [response], [used] = rows.sessions[0].responses, rows.sessions[0].calls
+    numbers = {"input": 1, "output": 20, "cache_read": 3, "cache_write": 4, "cache_write_1h": 2, "reasoning": 5}
+    numbers |= {"requests": 6, "failed": 0, "recorded_nano": 7, "cost_nano": 7, "estimate_nano": None, "priced": 1}
+    others = {
+        "copy_rank": 1,
+        "superseded_by": "codex:x",
+        "time_ns": NOON,
+        "latency_ms": 50.0,
+        "active_ms": 8,
+        "summed": 1,
+    }
+    found = response._asdict()
+    assert {name: found[name] for name in (*numbers, *others)} == numbers | others
+    assert found["response_id"] != found["latency_bucket"] == bucket_of(50.0)
+    assert rows.labels == (
+        Label(
+            provider="p", model="m", response_model="n", project="/x", branch="b", version="v", agent="a",
+            granularity="request", quality="partial", speed="fast", service_tier="flex", skill="s", plugin="q", mcp="c",
+        ),
+    )  # fmt: skip
+    assert (used.finished, used.failed, used.output_bytes, rows.names[0].server) == (1, 1, 9, "w")
 
 
 def test_what_has_no_recorded_cost_is_priced():
