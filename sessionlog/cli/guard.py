@@ -109,13 +109,15 @@ class _Answer:
         self._is_done.acquire()
         start_new_thread(self._wait, ())
         try:
-            print_answer = self._decide()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the agent gets an answer
-            print_answer = self._failed(error)
-        if self._is_printed.acquire(blocking=False):
-            print_answer()
-            sys.stdout.flush()
-            self._is_done.release()
+            try:
+                print_answer = self._decide()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the agent gets an answer
+                print_answer = self._failed(error)
+            if self._is_printed.acquire(blocking=False):
+                print_answer()
+                sys.stdout.flush()
+        finally:
+            self._is_done.release()  # also after an error: the timer would end the process
 
     def _wait(self) -> None:
         """Print the answer to a failure and end the process, unless another one is printed in time."""

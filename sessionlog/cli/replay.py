@@ -85,8 +85,7 @@ def replay(
     factor = _factor(speed, follow=follow)
     others = {"--follow": follow, "--speed": factor, "--json": as_json, "--plain": plain}
     share = share_of(others, html=html, markdown=markdown, scrub=scrub, force=force, full=full, tz=tz)
-    start_ns = parse_moment("--at", at)
-    chosen = selector(split_list(only))
+    start_ns, chosen = parse_moment("--at", at), selector(split_list(only))
     view, colours = _view(tz, plain=plain or as_json, full=full)
     if target is None:
         [target] = newest_sessions(1, read_settings(), directory)

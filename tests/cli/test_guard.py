@@ -436,6 +436,19 @@ def test_no_error_of_its_own_is_more_than_a_line(name, error, home, ask, monkeyp
     assert ask("claude-code", b"not json", "--strict").json["decision"] == "block"
 
 
+def test_no_timer_ends_the_process_after_an_error(home, ask, monkeypatch):
+    """What runs the command line in a process of its own goes on."""
+    timers, ended = [], []
+    monkeypatch.setattr(guard, "start_new_thread", lambda wait, _: timers.append(wait))
+    monkeypatch.setattr(guard._Answer, "_failed", lambda *_: 1 / 0)
+    monkeypatch.setattr(os, "_exit", ended.append)
+    assert ask("claude-code", b"not json").code == 0
+    monkeypatch.setattr(guard, "_SECONDS", 0.0)
+    [wait] = timers
+    wait()
+    assert ended == []
+
+
 def test_a_broken_ledger_allows(home, config, ask):
     """One line names it."""
     config(THREE)
