@@ -23,6 +23,7 @@ UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
 _TIME = f"MAX(r.time_ns, -{_MOST})"  # rounding down a hostile time must not overflow 64 bits
 _QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
 
+_PLACE = ("session_id", "label_id", "time_ns")
 _GENERATED = "CASE WHEN r.latency_bucket IS NOT NULL THEN {} {}END"
 _DERIVED = {
     "first_ns": ("INTEGER", "MIN(r.time_ns)"),
@@ -39,8 +40,12 @@ _DERIVED = {
 
 
 def names_of_totals() -> tuple[str, ...]:
-    """Return the columns of a total: the sums of all columns of responses that have one, and derived ones."""
-    return ("session_id", "label_id", "time_ns", *_DERIVED, *(column.name for column in _sums()))
+    """Return the columns of a total: its place, derived ones, and sums of the columns of responses that have one."""
+    return (*_PLACE, *_names_of_sums())
+
+
+def _names_of_sums() -> tuple[str, ...]:
+    return (*_DERIVED, *(column.name for column in _sums()))
 
 
 def define_totals() -> str:
@@ -61,12 +66,11 @@ def _sums() -> tuple[Column, ...]:
     return tuple(column for column in columns_of(Response) if "sum" in column.words)
 
 
-def _select(session: str, label: str, time: str) -> str:
-    """Return the columns of a total as expressions on responses `r`, in the order of `names_of_totals`."""
-    derived = (f"{sql} AS {name}" for name, (_, sql) in _DERIVED.items())
-    sums = (f"SUM(r.{one.name}) AS {one.name}" for one in _sums())
+def _select(session: str, label: str, time: str, names: Sequence[str]) -> str:
+    """Return the place of a total and the columns with these names, as expressions on responses `r`."""
     places = (f"{session} AS session_id", f"{label} AS label_id", f"{time} AS time_ns")
-    return f"SELECT {', '.join((*places, *derived, *sums))}"
+    sums = (f"{_DERIVED[name][1] if name in _DERIVED else f'SUM(r.{name})'} AS {name}" for name in names)
+    return f"SELECT {', '.join((*places, *sums))}"
 
 
 _OF_SESSIONS = """(SELECT DISTINCT file_id, session_id, since_ns
@@ -121,14 +125,15 @@ def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]
 def _fill(connection: sqlite3.Connection, records: str) -> None:
     from sessionlog.ledger.storable import rows_of
 
-    names, select = ", ".join(names_of_totals()), _select("r.session_id", "r.label_id", _QUARTER)
+    names, select = ", ".join(names_of_totals()), _select("r.session_id", "r.label_id", _QUARTER, _names_of_sums())
     rows_of(connection, f"INSERT INTO quarter_hours ({names}) {select} FROM {records} GROUP BY 1, 2, 3")
 
 
-def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]]:
+def parts(start_ns: int | None, end_ns: int | None, names: Sequence[str] = ()) -> tuple[str, dict[str, int]]:
     """Return a table expression of what counts from `start_ns` (inclusive) to `end_ns` (exclusive), and its parameters.
 
-    Its rows are totals, and single records in the quarter hours that the window cuts.
+    Its rows are totals, and single records in the quarter hours that the window cuts. They have at least the columns of
+    these names beside the place of a total; without names all.
     """
     start_ns, end_ns = _within(start_ns), _within(end_ns)
     parameters: dict[str, int] = {}
@@ -154,8 +159,9 @@ def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]
     if not edges:
         return f"(SELECT * {inside})", parameters
     parameters |= {"first_quarter": _or(first), "last_quarter": _or(last)}
-    single = _select("MIN(r.session_id)", "MIN(r.label_id)", "MIN(r.time_ns)")
-    whole = f"SELECT {', '.join(names_of_totals())} {inside}"
+    names = names or _names_of_sums()
+    single = _select("MIN(r.session_id)", "MIN(r.label_id)", "MIN(r.time_ns)", names)
+    whole = f"SELECT {', '.join((*_PLACE, *names))} {inside}"
     return f"({whole} UNION ALL {_EDGES.format(single=single, edges=' OR '.join(edges))})", parameters
 
 
