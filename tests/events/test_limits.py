@@ -50,7 +50,7 @@ def test_the_longest_line_is_read_by_all_and_a_longer_one_by_none(tmp_path):
     [
         pytest.param({"text": "x" * (MAX_LINE + 10)}, id="too long"),
         pytest.param({"text": "🙂" + "x" * (20 << 20)}, id="wide"),
-        pytest.param({"values": [[]] * 4_000_000}, id="small values"),
+        pytest.param({"values": [[]] * 4_000_000}, id="small values", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_written_can_be_read(tmp_path, data):
