@@ -207,7 +207,7 @@ class _Plan:
                 self.back.append(row.id)
             return
         if row is not None:
-            [row] = select_rows(self._book.connection, File, "files r WHERE id = ?", (row.id,))
+            row = next(select_rows(self._book.connection, File, "files r WHERE id = ?", (row.id,)), None)
         resume = None if row is None or identity is None else self._resume(row, item, identity)
         self.jobs.append(
             Job(
