@@ -22,7 +22,7 @@ FOREIGN = re.compile(r"""\.tell\(|SettleMint|\bsettled\b|"said(_percent)?":""")
 """Names that are not to be chosen: a method of files, a vendor, a column of the ledger's file, and keys of JSON documents
 that programs read."""
 
-OLD_TABLES = PACKAGE / "ledger/migrate.py"
+OLD_TABLES = PACKAGE / "ledger/tables.py"
 """It names what the ledger's first version called its tables and columns."""
 
 

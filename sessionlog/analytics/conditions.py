@@ -5,7 +5,7 @@ Values never become SQL text: they are bound. Group keys come from a closed list
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import ATTRIBUTION, status
+from sessionlog.ledger.schema import status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ KEYS: Mapping[str, str] = {
     "branch": "l.branch",
     "version": "l.version",
     "agent": "l.agent",
-    **{name: f"COALESCE(NULLIF(l.{name}, ''), '-')" for name in ATTRIBUTION},
+    "skill": "COALESCE(NULLIF(l.skill, ''), '-')",
+    "plugin": "COALESCE(NULLIF(l.plugin, ''), '-')",
+    "mcp": "COALESCE(NULLIF(l.mcp, ''), '-')",
     "hour": "hour_key(r.time_ns)",
     "day": "day_key(r.time_ns)",
     "week": "week_key(r.time_ns)",

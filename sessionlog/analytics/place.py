@@ -10,7 +10,7 @@ from sessionlog.analytics.conditions import KEYS, TIME_KEYS
 from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.engine import is_place
 from sessionlog.errors import InvalidQuery, MissingExtra
-from sessionlog.ledger.schema import LABEL
+from sessionlog.ledger.columns import Label
 
 if TYPE_CHECKING:
     from sessionlog.ledger.reading import ReadBook
@@ -78,7 +78,7 @@ def answer_from_places(
         places,
         fold,
         now_ns=utc_nanoseconds(now or datetime.now(UTC)),
-        labels={*_ALWAYS, *keys} & {*LABEL} if is_plain else LABEL,
+        labels={*_ALWAYS, *keys} & {*Label._fields} if is_plain else Label._fields,
         by_time=is_timed or not is_plain or not TIME_KEYS.isdisjoint(keys),
         by_machine="machine" in keys or not is_plain,
     )

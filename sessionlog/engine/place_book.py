@@ -24,11 +24,12 @@ from sessionlog.engine.place import Place, PlaceFile, open_place, pattern_of
 from sessionlog.engine.place_sql import PlaceSQL, clamped_sum, quarter_of
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
+from sessionlog.ledger.columns import Label, Name
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.parquet_schema import ADDED, SCHEMA_VERSION, TABLES
-from sessionlog.ledger.quarter_hours import TOTAL
+from sessionlog.ledger.quarter_hours import names_of_totals
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
-from sessionlog.ledger.schema import LABEL, LETTER, NAME
+from sessionlog.ledger.schema import LETTER
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.winners_sql import (
     MERGED_SESSION,
@@ -134,7 +135,7 @@ FROM {rows} WHERE session_key IN ({keys} EXCEPT SELECT session_key FROM whole_se
 _CALLS = f"""
 CREATE TEMP VIEW tools AS SELECT session_key AS session_id, {{name}} AS name_id, key, time_ns, finished, failed,
     duration_ms, {_bucket("duration_ms", _MEASURED.replace("latency_ms", "duration_ms"))} AS duration_bucket,
-    output_bytes, {", ".join(NAME)}
+    output_bytes, {", ".join(Name._fields)}
 FROM calls WHERE session_key NOT IN (SELECT session_key FROM whole_sessions WHERE absorbed)
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 _NO_LIMITS = """
@@ -164,7 +165,7 @@ def ask_places(
     fold: Callable[[ReadBook], _T],
     *,
     now_ns: int,
-    labels: Collection[str] = LABEL,
+    labels: Collection[str] = Label._fields,
     by_time: bool = True,
     by_machine: bool = True,
 ) -> _T:
@@ -174,7 +175,7 @@ def ask_places(
         paths: The places; the same machine may be in several of them.
         fold: Makes a report.
         now_ns: The present.
-        labels: The names of `LABEL` that its queries need; all others are `unknown`.
+        labels: The names of `Label` that its queries need; all others are `unknown`.
         by_time: Whether they need the time of what they sum.
         by_machine: Whether they need the machine.
 
@@ -208,7 +209,7 @@ class PlaceBook(ReadBook):
     def __init__(
         self,
         places: Sequence[Place],
-        labels: Collection[str] = LABEL,
+        labels: Collection[str] = Label._fields,
         *,
         by_time: bool = True,
         by_machine: bool = True,
@@ -219,7 +220,7 @@ class PlaceBook(ReadBook):
         self._files = [file for place in places for file in place.files]
         self._machines = _titles({machine: name for place in places for machine, name in place.names.items()})
         self._machine_of: dict[int, str] = {}
-        self._names = [name for name in LABEL if name in labels]
+        self._names = [name for name in Label._fields if name in labels]
         self._by_time, self._by_machine = by_time, by_machine
         self._filled: set[str] = set()
         self._scratch = files.temporary_directory("sessionlog-place-")
@@ -314,7 +315,7 @@ class PlaceBook(ReadBook):
         if kind == "time":
             rows = "calls" if "tools r" in sql else "cells" if "cells" in self._filled and self._by_time else "winners"
             return f"SELECT DISTINCT {quarter_of('time_ns')} FROM {rows}"  # noqa: S608 - names of the schema
-        table, names = ("names", NAME) if "tools r" in sql else ("labels", LABEL)
+        table, names = ("names", Name._fields) if "tools r" in sql else ("labels", Label._fields)
         columns = [*((name, table) for name in names), *((name, "sessions") for name in _TEXTS)]
         texts = " UNION ".join(f"SELECT {name} FROM {rows} WHERE {name} IS NOT NULL" for name, rows in columns)  # noqa: S608 - as above
         return f"{texts} UNION SELECT unnest(['running', 'unfinished', 'unknown', 'built-in', '-', ''])"
@@ -346,7 +347,7 @@ class PlaceBook(ReadBook):
     def _fill_quarter_hours(self) -> None:
         time = quarter_of("time_ns") if self._by_time else "NULL::BIGINT"
         self._run("cells", _CELLS.format(names=", ".join(self._by), time=time))
-        columns = (f"{self._label} AS label_id" if name == "label_id" else name for name in TOTAL)
+        columns = (f"{self._label} AS label_id" if name == "label_id" else name for name in names_of_totals())
         self._duckdb.execute(f"CREATE TEMP VIEW quarter_hours AS SELECT {', '.join(columns)} FROM cells")  # noqa: S608 - names of the schema
         self._fill_labels("cells")
         self._duckdb.execute(_STRAYS.format(rows="winners", keys="SELECT session_id FROM cells"))
@@ -361,8 +362,8 @@ class PlaceBook(ReadBook):
         self._run("exported_calls", latest_rows("tool_files", tuple(TABLES["tools"])))
         self._run("calls", winning_calls("exported_calls", "known"))
         machine = ", machine_id" if self._by_machine else ""
-        number = f"(hash({', '.join(NAME)}{machine}) >> 1)::BIGINT"
-        self._run("names", f"SELECT DISTINCT {number} AS id, {', '.join(NAME)} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
+        number = f"(hash({', '.join(Name._fields)}{machine}) >> 1)::BIGINT"
+        self._run("names", f"SELECT DISTINCT {number} AS id, {', '.join(Name._fields)} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
         self._read_machines(f"SELECT DISTINCT {number} AS id{machine} FROM calls")  # noqa: S608 - names of the schema, numbers, and quoted paths
         self._duckdb.execute(_STRAYS.format(rows="calls", keys="SELECT session_key FROM calls"))
         self._duckdb.execute(_CALLS.format(name=number))
@@ -370,7 +371,7 @@ class PlaceBook(ReadBook):
     def _fill_labels(self, table: str) -> None:
         unknown = f"{_quoted(UNKNOWN_NAME)} AS"
         shown = ", ".join(
-            f"coalesce({name}, '') AS {name}" if name in self._names else f"{unknown} {name}" for name in LABEL
+            f"coalesce({name}, '') AS {name}" if name in self._names else f"{unknown} {name}" for name in Label._fields
         )
         self._run("labels", f"SELECT DISTINCT {self._label} AS id, {shown} FROM {table}")  # noqa: S608 - names of the schema, numbers, and quoted paths
         machine = ", machine_id" if self._by_machine else ""

@@ -15,38 +15,39 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 from msgspec import Struct, msgpack, structs
 
 from sessionlog import files
 from sessionlog.errors import Problem
 from sessionlog.ledger.book import problems_text
-from sessionlog.ledger.copies import Names, label_of, merged_row, winners, winning_call
+from sessionlog.ledger.columns import Call, Column, Label, Name, Response, Row, columns_of
+from sessionlog.ledger.copies import Names, label_of, merged_row, superseding_sessions, winners, winning_call
 from sessionlog.ledger.identity import Identity
+from sessionlog.ledger.interned_ids import SessionName
 from sessionlog.ledger.reading import problems_of
-from sessionlog.ledger.rows import LogRows, Row, SessionRows
+from sessionlog.ledger.rows import LogRows, SessionRows
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
-from sessionlog.ledger.schema import CALL, RESPONSE
 from sessionlog.ledger.storable import within_64_bits
 from sessionlog.ledger.writer import with_own_family
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit, Problems
 
 _TEXT = frozenset({"session_id", "label_id", "name_id", "superseded_by"})
-_FLOAT = frozenset({"latency_ms", "duration_ms"})
+_TYPES = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "STRING"}
 _KEPT = 8192  # parsed names that are kept in memory
-_SUPERSEDED_BY, _CALL_SUPERSEDED_BY = RESPONSE.index("superseded_by"), CALL.index("superseded_by")
 
-Scan = tuple[str | None, list[Row], list[Row]]
+Scan = tuple[str | None, Sequence[Row], Sequence[Row]]
 """A header, and rows; the rows of a large log come in several, of which the first has the header."""
 
 
-def _rows_type(names: Sequence[str]) -> str:
-    types = ("STRING" if name in _TEXT else "DOUBLE" if name in _FLOAT else "BIGINT" for name in names)
-    return f"ARRAY<STRUCT<{', '.join(f'{name}: {kind}' for name, kind in zip(names, types, strict=True))}>>"
+def _rows_type(row: type[Row]) -> str:
+    types = {one.name: "STRING" if one.name in _TEXT else _TYPES[one.type] for one in columns_of(row)}
+    return f"ARRAY<STRUCT<{', '.join(f'{name}: {kind}' for name, kind in types.items())}>>"
 
 
-RESPONSES, CALLS = _rows_type(RESPONSE), _rows_type(CALL)
+RESPONSES, CALLS = _rows_type(Response), _rows_type(Call)
 SCANS = f"ARRAY<STRUCT<header: STRING, responses: {RESPONSES}, calls: {CALLS}>>"
 """The types of rows, and of what `scan_tasks` returns, in SQL."""
 
@@ -133,40 +134,46 @@ def _opened(path: str) -> AbstractContextManager[object]:
 
 def scans_of(rank: int, scanned: Scanned, *, with_calls: bool = True) -> list[Scan]:
     """Return the rows of a scan and its header, as an engine moves them."""
-    found: list[tuple[list[Row], list[Row]]] = []
+    found: list[tuple[Sequence[Row], Sequence[Row]]] = []
     sessions: list[SessionRows] = []
     superseding: set[str] = set()
     n = m = 0
     for batch in scanned.rows.batches():
         labels, names = list(map(json.dumps, batch.labels)), list(map(json.dumps, batch.names))
-        responses: list[Row] = []
-        calls: list[Row] = []
+        responses: list[Response] = []
+        calls: list[Call] = []
         for session in batch.sessions:
             name = json.dumps(session.name)
             if session.facts:
                 sessions.append(SessionRows(name=session.name, facts=session.facts, responses=[], calls=[]))
             for row in session.responses:
-                responses.append(with_own_family(_plain((rank, n, name, labels[row[0]], *row[1:]), RESPONSE)))
+                ids: dict[str, Any] = {"session_id": name, "label_id": labels[row.label_id]}  # texts for numbers
+                plain = Response._make(_plain(row._replace(file_id=rank, n=n, **ids)))
+                responses.append(with_own_family(plain, rank, n))
                 n += 1
-            for row in session.calls if with_calls else ():
-                calls.append(_plain((rank, m, name, names[row[0]], *row[1:]), CALL))
+            for call in session.calls if with_calls else ():
+                ids = {"session_id": name, "name_id": names[call.name_id]}
+                calls.append(Call._make(_plain(call._replace(file_id=rank, n=m, **ids))))
                 m += 1
-        for rows, column in ((responses, _SUPERSEDED_BY), (calls, _CALL_SUPERSEDED_BY)):
-            superseding.update(one for row in rows if row[column] for one in row[column].split("\n"))
+        superseding.update((superseding_sessions([*responses, *calls]) or "").split("\n"))
         found.append((responses, calls))
+    superseding.discard("")
     head = structs.replace(scanned, rows=structs.replace(scanned.rows, sessions=tuple(sessions), spool=None))
     header = _header(rank, head, map(_span, sessions), superseding)
-    [(responses, calls), *rest] = found or [([], [])]
-    return [(header, responses, calls), *((None, *more) for more in rest)]
+    [first, *rest] = found or [([], [])]
+    return [(header, *first), *((None, *more) for more in rest)]
 
 
-def _plain(row: Row, names: Sequence[str]) -> Row:
+def _plain(row: Response | Call) -> Row:
     """Return a row with numbers of the types of its columns, within 64 bits."""
-    values = [
-        value if value is None or name in _TEXT else _finite(value) if name in _FLOAT else int(value)
-        for name, value in zip(names, row, strict=True)
-    ]
-    return within_64_bits(tuple(values))
+    columns = zip(columns_of(Response if isinstance(row, Response) else Call), row, strict=True)
+    return within_64_bits(tuple(_value(one, value) for one, value in columns))
+
+
+def _value(column: Column, value: Any) -> Any:
+    if value is None or column.name in _TEXT:
+        return value
+    return _finite(value) if column.type == "REAL" else int(value)
 
 
 def _finite(number: float) -> float | None:
@@ -221,7 +228,7 @@ def read_header(text: str, jobs: Mapping[int, Job]) -> Header:
     )  # fmt: skip
 
 
-def _session_name(parts: Sequence[str]) -> tuple[str, str, str]:
+def _session_name(parts: Sequence[str]) -> SessionName:
     source, session, place = parts
     return source, session, place
 
@@ -232,7 +239,7 @@ def winning_responses(copies: Sequence[Row] | None, known: Collection[str]) -> l
         return None
     return [
         winner.place if winner.counts is winner.place else merged_row(winner, json.dumps(label_of(winner, _NAMES)))  # type: ignore[arg-type] # as in _NAMES
-        for winner in winners(copies, _NAMES, known)
+        for winner in winners(list(map(Response._make, copies)), _NAMES, known)
     ]
 
 
@@ -240,20 +247,32 @@ def winning_calls(copies: Sequence[Row] | None, known: Collection[str]) -> list[
     """Return the tool call that counts of all copies of one; None for None. This runs in a worker."""
     if copies is None:
         return None
-    best = winning_call(copies, _NAMES, known)
+    best = winning_call(list(map(Call._make, copies)), _NAMES, known)
     return [] if best is None else [best]
 
 
 @lru_cache(_KEPT)
-def parse_names(text: str) -> Row:
-    """Return the names in a JSON text: a label's, a tool's or a session's."""
-    return tuple(json.loads(text))
+def parse_label(text: str) -> Label:
+    """Return the label in a JSON text."""
+    return Label._make(json.loads(text))
+
+
+@lru_cache(_KEPT)
+def parse_name(text: str) -> Name:
+    """Return a tool's names in a JSON text."""
+    return Name._make(json.loads(text))
+
+
+@lru_cache(_KEPT)
+def parse_session(text: str) -> SessionName:
+    """Return (source, id, place) of a session in a JSON text."""
+    return _session_name(json.loads(text))
 
 
 _NAMES = Names(
-    label=parse_names,
-    call=parse_names,
+    label=parse_label,
+    call=parse_name,
     path=lambda rank: rank.to_bytes(8, "big"),
-    session=lambda text: parse_names(text)[1],
+    session=lambda text: parse_session(text)[1],
 )
 """Look-ups in rows whose ids are texts and ranks."""

@@ -19,17 +19,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from sessionlog.engine.portable import Scan, SessionSpan, encode_tasks, parse_names, read_header, scans_of
+from sessionlog.engine.portable import (
+    Scan,
+    SessionSpan,
+    encode_tasks,
+    parse_label,
+    parse_name,
+    parse_session,
+    read_header,
+    scans_of,
+)
 from sessionlog.engine.shares import divide
 from sessionlog.engine.spark_session import failures_explained, open_session, parallelism, progress_of_tasks
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.columns import Call, Response, Row
 from sessionlog.ledger.interned_ids import InternedIds, SessionName
 from sessionlog.ledger.pairing import NEAR_BY_ID_NS
-from sessionlog.ledger.quarter_hours import add_totals
-from sessionlog.ledger.rows import LogRows, Row, SessionRows
+from sessionlog.ledger.quarter_hours import add_totals, names_of_totals
+from sessionlog.ledger.rows import LogRows, SessionRows
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
-from sessionlog.ledger.schema import CALL, LETTER, QUARTER_NS, RESPONSE
+from sessionlog.ledger.schema import LETTER, QUARTER_NS
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.names import OURS
@@ -182,43 +192,35 @@ class SparkJob:
 
 
 def rows_that_count(responses: Iterable[Row], calls: Iterable[Row]) -> LogRows:
-    """Return rows of one log that count, of the columns `RESPONSE` and `CALL` with texts for ids, for a ledger."""
+    """Return rows of one log that count, with texts for ids, for a ledger."""
     sessions: dict[str, SessionRows] = {}
     labels: dict[str, int] = {}
     names: dict[str, int] = {}
-    for row in responses:
-        session, label, *values = _values(row, RESPONSE, without=_DECIDED)
-        _rows_of(sessions, session).responses.append((labels.setdefault(label, len(labels)), *values))
-    for row in calls:
-        session, name, *values = _values(row, CALL, without=_DECIDED - {"key"})
-        _rows_of(sessions, session).calls.append((names.setdefault(name, len(names)), *values))
+    for response in map(Response._make, responses):
+        number = labels.setdefault(str(response.label_id), len(labels))
+        row = response._replace(label_id=number, family=None, key=None, superseded_by=None)
+        _rows_of(sessions, str(response.session_id)).responses.append(row)
+    for call in map(Call._make, calls):
+        number = names.setdefault(str(call.name_id), len(names))
+        _rows_of(sessions, str(call.session_id)).calls.append(call._replace(name_id=number, superseded_by=None))
     return LogRows(
         sessions=tuple(sessions.values()),
-        labels=tuple(map(parse_names, labels)),
-        names=tuple(map(parse_names, names)),
+        labels=tuple(map(parse_label, labels)),
+        names=tuple(map(parse_name, names)),
     )
-
-
-def _values(row: Row, columns: Sequence[str], *, without: Collection[str]) -> list[Any]:
-    """Return a row from its session on, with None for some columns."""
-    return [None if name in without else value for name, value in zip(columns, row, strict=True)][2:]
 
 
 def _rows_of(sessions: dict[str, SessionRows], name: str) -> SessionRows:
     if name not in sessions:
-        source, session, place = parse_names(name)
-        sessions[name] = SessionRows(name=(source, session, place), facts="", responses=[], calls=[])
+        sessions[name] = SessionRows(name=parse_session(name), facts="", responses=[], calls=[])
     return sessions[name]
 
 
 def _total(row: Any) -> Row:
-    """Return a total with the columns of `quarter_hours.TOTAL`, with texts for the ids of session and label."""
-    return (
-        row.session_id, row.label_id, row.quarter_ns, row.first_ns, row.last_ns, row.requests, row.failed, row.input,
-        row.output, row.cache_read, row.cache_write, row.reasoning, row.cost_nano, row.estimate_nano, 0, 0,
-        row.generated, row.generation_us, row.active_ms,
-        "".join(chr(bucket + LETTER) for bucket in row.buckets) or None, row.saved_nano,
-    )  # fmt: skip
+    """Return a total with the columns of `names_of_totals`, with texts for the ids of session and label."""
+    letters = "".join(chr(bucket + LETTER) for bucket in row.buckets)
+    own = {"time_ns": row.quarter_ns, "unknown": 0, "unpriced": 0, "latencies": letters or None}
+    return tuple(own[name] if name in own else row[name] for name in names_of_totals())
 
 
 def _insert_totals(book: Book, totals: Iterable[Row]) -> None:
@@ -226,8 +228,7 @@ def _insert_totals(book: Book, totals: Iterable[Row]) -> None:
     ids = InternedIds(book.connection)
     rows = []
     for session_text, label, *sums in totals:
-        source, session, place = parse_names(session_text)
-        rows.append((ids.session_id((source, session, place)), ids.label_id(parse_names(label)), *sums))
+        rows.append((ids.session_id(parse_session(session_text)), ids.label_id(parse_label(label)), *sums))
     add_totals(book.connection, rows)
     book.commit()
 

@@ -14,16 +14,14 @@ from pyspark.sql import functions as F  # noqa: N812 - its name in Spark's own d
 
 from sessionlog.engine.portable import CALLS, RESPONSES, SCANS, Scan, scan_tasks, winning_calls, winning_responses
 from sessionlog.engine.spark_session import wait_for
-from sessionlog.ledger.schema import CALL, QUARTER_NS, RESPONSE
+from sessionlog.ledger.columns import Call, Response, names_of
+from sessionlog.ledger.schema import QUARTER_NS
 from sessionlog.pricing.book import PriceBook
 
 _LARGE = 1 << 40
 """Numbers above this are not summed on the cluster: eight million of those below it fit into 64 bits."""
 
-_SUMS = (
-    "requests", "failed", "input", "output", "cache_read", "cache_write", "reasoning", "cost_nano", "estimate_nano",
-    "active_ms", "saved_nano",
-)  # fmt: skip
+SUMS = names_of(Response, "sum")
 _SUMMED = "NOT is_single"
 _GENERATED = f"CASE WHEN {_SUMMED} AND latency_bucket IS NOT NULL THEN"
 _QUARTER = f"(time_ns - PMOD(time_ns, {QUARTER_NS}L))"
@@ -31,11 +29,11 @@ _TOTALS = (
     f"COUNT(CASE WHEN {_SUMMED} THEN 1 END) AS records",
     f"MIN(CASE WHEN {_SUMMED} THEN time_ns END) AS first_ns",
     f"MAX(CASE WHEN {_SUMMED} THEN time_ns END) AS last_ns",
-    *(f"SUM(CASE WHEN {_SUMMED} THEN {name} END) AS {name}" for name in _SUMS),
+    *(f"SUM(CASE WHEN {_SUMMED} THEN {name} END) AS {name}" for name in SUMS),
     f"SUM({_GENERATED} output ELSE 0 END) AS generated",
     f"SUM({_GENERATED} CAST(latency_ms * 1000 + 0.5 AS BIGINT) ELSE 0 END) AS generation_us",
     f"COLLECT_LIST({_GENERATED} latency_bucket END) AS buckets",
-    f"COLLECT_LIST(CASE WHEN is_single THEN STRUCT({', '.join(RESPONSE)}) END) AS singles",
+    f"COLLECT_LIST(CASE WHEN is_single THEN STRUCT({', '.join(Response._fields)}) END) AS singles",
 )
 """A total as in `ledger.quarter_hours`, and the records that are not in it."""
 
@@ -67,7 +65,7 @@ def headers(scans: DataFrame) -> list[str]:
 
 
 def counting_responses(scans: DataFrame, known: Collection[str], partitions: int) -> DataFrame:
-    """Return the responses that count, with the columns `RESPONSE`.
+    """Return the responses that count, with the columns of `Response`.
 
     Args:
         scans: See `scanned_logs`.
@@ -87,7 +85,7 @@ def counting_calls(scans: DataFrame, known: Collection[str], partitions: int) ->
     copies = _copies(scans.select(F.inline("calls")), "key", partitions)
     decided = copies.select(F.inline(F.coalesce(decide("several"), "copies")))
     grouped = decided.repartition(partitions, "file_id").groupBy("file_id", "session_id")
-    return grouped.agg(F.collect_list(F.struct(*CALL)).alias("calls"))
+    return grouped.agg(F.collect_list(F.struct(*Call._fields)).alias("calls"))
 
 
 def _copies(rows: DataFrame, column: str, partitions: int) -> DataFrame:
@@ -131,7 +129,7 @@ def _singles(quarters: Collection[int] | None, *, has_near: bool) -> str:
     listed = ", ".join(map(str, sorted(quarters)))
     return " OR ".join([
         "(priced <> 0 AND cost_nano IS NULL AND estimate_nano IS NULL)",
-        *(f"COALESCE(ABS(CAST({name} AS DOUBLE)) > {_LARGE}, FALSE)" for name in _SUMS),
+        *(f"COALESCE(ABS(CAST({name} AS DOUBLE)) > {_LARGE}, FALSE)" for name in SUMS),
         f"COALESCE(latency_ms > {_LARGE >> 10}, FALSE)",
         f"COALESCE(ABS(CAST(time_ns AS DOUBLE)) > {1 << 62}, FALSE)",
         *([f"COALESCE({_QUARTER} IN ({listed}), FALSE)"] if quarters else []),

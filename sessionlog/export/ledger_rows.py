@@ -23,9 +23,10 @@ from sessionlog.analytics.tools import CallSelection
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.columns import Label, names_of
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.parquet_schema import NAMES
-from sessionlog.ledger.schema import ATTRIBUTION, ELSEWHERE
+from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
 from sessionlog.ledger.writer import own_family
@@ -264,7 +265,7 @@ class LedgerRows:
         if label not in self._attributions:
             if len(self._attributions) > _MOST_KEPT:
                 self._attributions.clear()
-            sql = f"SELECT {', '.join(ATTRIBUTION)} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
+            sql = f"SELECT {', '.join(names_of(Label, 'charged'))} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
             found = self._book.connection.execute(sql, (label,)).fetchone()
             self._attributions[label] = tuple(found) if any(found) else None
         return self._attributions[label]

@@ -14,20 +14,22 @@ from typing import Any
 
 from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import fields_of
+from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.rows import LogRows, to_rows
-from sessionlog.ledger.schema import APPLICATION, FILE, SCHEMA, VERSION, insert
+from sessionlog.ledger.schema import APPLICATION, VERSION
 from sessionlog.ledger.storable import storable
+from sessionlog.ledger.tables import tables
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Problems
 
-TABLES = (*SCHEMA.split(";"), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
+TABLES = (*tables(), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
 """The statements that create a ledger's tables in an empty database."""
 
-_INSERT_FILE = insert("files", FILE)
+_INSERT_FILE = insert("files", File._fields)
 _CACHE_KB = 16_384
 
 
@@ -79,7 +81,7 @@ class Book(ReadBook):
         path = storable(path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
         named = problems_text(scan.problems)
-        values = (path, source, 0, 0, 0, 0, 0, 0, "", 1, 0, 0, "", "", "", 0, 0, scan.problems.count, named, "")
+        values = File(id=None, path=path, source=source, settled=1, problems=scan.problems.count, named=named)
         file_id = int((self.connection.execute(_INSERT_FILE, values).lastrowid or 0) if row is None else row[0])
         if row is not None and (scan.problems.count or scan.full_rescan):
             self.connection.execute(

@@ -9,28 +9,28 @@ from __future__ import annotations
 import sqlite3
 
 from sessionlog.hashes import blake2b
+from sessionlog.ledger.columns import Call, Label, Limit, Name, Response
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.schema import CALL, LABEL, LIMIT, NAME, RESPONSE
 
 _DERIVED = {
     "file_id", "session_id", "label_id", "name_id", "counts", "chosen", "cost_nano", "estimate_nano", "saved_nano",
 }  # fmt: skip
 
 
-def _columns(alias: str, names: tuple[str, ...]) -> str:
-    return ", ".join(f"{alias}.{name}" for name in names if name not in _DERIVED)
+def _columns(alias: str, row: type[Response | Label | Call | Name | Limit]) -> str:
+    return ", ".join(f"{alias}.{name}" for name in row._fields if name not in _DERIVED)
 
 
 _SESSION = "s.source, s.session, s.place"
 _ROWS = (
-    f"""SELECT {_columns("r", RESPONSE)}, {_columns("l", LABEL)}, {_SESSION} FROM responses r
+    f"""SELECT {_columns("r", Response)}, {_columns("l", Label)}, {_SESSION} FROM responses r
         LEFT JOIN labels l ON l.id = r.label_id LEFT JOIN all_sessions s ON s.id = r.session_id
         WHERE r.file_id = ? AND r.n >= 0 ORDER BY r.n""",  # noqa: S608 - names of the schema
-    f"""SELECT {_columns("c", CALL)}, {_columns("n", NAME)}, {_SESSION} FROM calls c
+    f"""SELECT {_columns("c", Call)}, {_columns("n", Name)}, {_SESSION} FROM calls c
         LEFT JOIN names n ON n.id = c.name_id LEFT JOIN all_sessions s ON s.id = c.session_id
         WHERE c.file_id = ? ORDER BY c.n""",  # noqa: S608 - as above
     "SELECT n, facts FROM log_sessions WHERE file_id = ? ORDER BY session_id, n",
-    f"SELECT {_columns('i', LIMIT)} FROM limits i WHERE i.file_id = ? ORDER BY i.name",  # noqa: S608 - as above
+    f"SELECT {_columns('i', Limit)} FROM limits i WHERE i.file_id = ? ORDER BY i.name",  # noqa: S608 - as above
     "SELECT path, source FROM files WHERE id = ?",
 )
 

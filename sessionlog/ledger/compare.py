@@ -13,8 +13,8 @@ from typing import Any
 
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import SESSION, UNREADABLE
+from sessionlog.ledger.columns import Row, Session
+from sessionlog.ledger.schema import UNREADABLE
 from sessionlog.ledger.storable import rows_of
 
 Name = tuple[str, str, str]
@@ -283,7 +283,7 @@ _OF_PRICES = {"cost_nano", "estimate_nano", "saved_nano", "unknown", "unpriced",
 
 _GONE = "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)"
 _DERIVED = (
-    ("sessions", 1, f"SELECT {', '.join(SESSION)} FROM all_sessions ORDER BY 1"),  # noqa: S608 - names of the schema
+    ("sessions", 1, f"SELECT {', '.join(Session._fields)} FROM all_sessions ORDER BY 1"),  # noqa: S608 - names of the schema
     ("quarter_hours", 3, "SELECT * FROM quarter_hours ORDER BY 1, 2, 3"),
     ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts ORDER BY 1, 2, 3"),
     ("wire", 3, "SELECT wire_session, file_id, n, * FROM wire_matches ORDER BY 1, 2, 3"),

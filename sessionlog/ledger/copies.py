@@ -15,38 +15,22 @@ If counts and place come from two copies, neither counts, but a row merged from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
-from operator import itemgetter
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import ATTRIBUTION, CALL, LABEL, RESPONSE
+from sessionlog.ledger.columns import Call, Label, Name, Response, names_of
 from sessionlog.sources.record import CopyRank
 
-_AT = {name: index for index, name in enumerate(RESPONSE)}
-_KEY, _RANK, _SUPERSEDED_BY, _TIME = (_AT[name] for name in ("key", "copy_rank", "superseded_by", "time_ns"))
-_FILE, _SESSION, _LABEL, _ACTIVE = (_AT[name] for name in ("file_id", "session_id", "label_id", "active_ms"))
-_key_of = itemgetter(_KEY)
-_FIRST, _LAST = _AT["requests"], _AT["latency_ms"] + 1
-_INPUT, _OUTPUT, _READ, _WRITE = (_AT[name] for name in ("input", "output", "cache_read", "cache_write"))
-_COUNTS = tuple(
-    _AT[name]
-    for name in (
-        "input", "cache_read", "cache_write", "cache_write_1h", "reasoning", "cost_nano", "estimate_nano",
-        "saved_nano", "latency_ms", "requests", "failed", "priced",
-    )
-)  # fmt: skip
-_OF_PLACE = ("project", "branch", "version", "agent")
-_names_of_place = itemgetter(*map(LABEL.index, _OF_PLACE))
-_names_of_counts = itemgetter(
-    *map(
-        LABEL.index,
-        ("quality", "granularity", "provider", "model", "response_model", "speed", "service_tier", *ATTRIBUTION),
-    )
-)
-
-_CALL = {name: index for index, name in enumerate(CALL)}
+_PLACE, _NAMES_OF_PLACE = names_of(Response, "place"), names_of(Label, "place")
+numbers_of = attrgetter(*names_of(Response, "number"))
+"""Row → what the response used."""
+_place_of = attrgetter(*_NAMES_OF_PLACE)
+_others_of = attrgetter(*(name for name in Label._fields if name not in _NAMES_OF_PLACE))
+_UNITS = (*names_of(Response, "tokens"), *names_of(Response, "money"))
+_units_of = attrgetter(*_UNITS, *(name for name in names_of(Response, "number") if name not in _UNITS))
+_key_of = attrgetter("key")
 
 
 class Names(NamedTuple):
@@ -59,8 +43,8 @@ class Names(NamedTuple):
         session: Session's id → its name.
     """
 
-    label: Callable[[int], Row]
-    call: Callable[[int], Row]
+    label: Callable[[int], Label]
+    call: Callable[[int], Name]
     path: Callable[[int], bytes]
     session: Callable[[int], str]
 
@@ -73,12 +57,12 @@ class Winner(NamedTuple):
         place: The copy whose session, project and time count; mostly the same one.
     """
 
-    counts: Row
-    place: Row
+    counts: Response
+    place: Response
 
 
-def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list[Winner]:
-    """Return the winners of all copies of one family, which are rows of `responses` with the columns of `RESPONSE`.
+def winners(copies: Sequence[Response], names: Names, known: Collection[str]) -> list[Winner]:
+    """Return the winners of all copies of one family.
 
     Args:
         copies: The copies, in any order.
@@ -90,10 +74,10 @@ def winners(copies: Sequence[Row], names: Names, known: Collection[str]) -> list
     for _, group in groupby(sorted(copies, key=_key_of), key=_key_of):
         best = _best(list(group))
         found.append(_winner(best, names))
-        superseded.append(any(_is_superseded(copy[_SUPERSEDED_BY], known) for copy in best))
-    top = max((winner.counts[_RANK] for winner in found), default=0)
+        superseded.append(any(_is_superseded(copy.superseded_by, known) for copy in best))
+    top = max((winner.counts.copy_rank for winner in found), default=0)
     least = top if top >= CopyRank.COPIED else CopyRank.EMBEDDED
-    pairs = [(w, s) for w, s in zip(found, superseded, strict=True) if w.counts[_RANK] >= least]
+    pairs = [(w, s) for w, s in zip(found, superseded, strict=True) if w.counts.copy_rank >= least]
     return [winner for winner, is_superseded in pairs if not is_superseded]
 
 
@@ -101,89 +85,75 @@ def _is_superseded(by: str | None, known: Collection[str]) -> bool:
     return by is not None and any(session in known for session in by.split("\n"))
 
 
-def superseding_sessions(rows: Iterable[Row], column: int) -> str | None:
+def superseding_sessions(rows: Iterable[Response | Call]) -> str | None:
     """Return the sessions that supersede any of these rows, one a line; None for none."""
-    return "\n".join(sorted({one for row in rows if row[column] for one in row[column].split("\n")})) or None
+    return (
+        "\n".join(sorted({one for row in rows if row.superseded_by for one in row.superseded_by.split("\n")})) or None
+    )
 
 
-def _best(copies: list[Row]) -> list[Row]:
-    """The copies of the highest copy_rank."""
+def _best(copies: list[Response]) -> list[Response]:
+    """The copies of the highest rank."""
     if len(copies) == 1:
         return copies
-    top = max(copy[_RANK] for copy in copies)
-    return [copy for copy in copies if copy[_RANK] == top]
+    top = max(copy.copy_rank for copy in copies)
+    return [copy for copy in copies if copy.copy_rank == top]
 
 
-def _winner(copies: list[Row], names: Names) -> Winner:
+def _winner(copies: list[Response], names: Names) -> Winner:
     if len(copies) == 1:
         return Winner(copies[0], copies[0])
     place = min(copies, key=lambda copy: _age(copy, names))
-    counted = place[_FIRST:_LAST]
-    label = _label_of_counts(place, names)
-    if all(copy[_FIRST:_LAST] == counted and _label_of_counts(copy, names) == label for copy in copies):
+    numbers, label = numbers_of(place), _others_of(names.label(place.label_id))
+    if all(numbers_of(copy) == numbers and _others_of(names.label(copy.label_id)) == label for copy in copies):
         return Winner(place, place)
     counts = max(copies, key=lambda copy: _weight(copy, names))
     return Winner(place if _weight(counts, names) == _weight(place, names) else counts, place)
 
 
-def merged_row(winner: Winner, label_id: int) -> Row:
+def merged_row(winner: Winner, label_id: int) -> Response:
     """Return the row merged from a winner's two copies: in the file of its place, with a negative `n`."""
     counts, place = winner
-    row = list(counts)
-    for index in (_FILE, _SESSION, _TIME, _ACTIVE):
-        row[index] = place[index]
-    row[_LABEL] = label_id
-    row[_AT["n"]] = -1 - place[_AT["n"]]
-    row[_AT["counts"]] = row[_AT["chosen"]] = 1
-    return tuple(row)
+    places = {name: getattr(place, name) for name in _PLACE}
+    return counts._replace(**places, label_id=label_id, n=-1 - place.n, counts=1, chosen=1)
 
 
-def label_of(winner: Winner, names: Names) -> Row:
+def label_of(winner: Winner, names: Names) -> Label:
     """Return the names of a winner's label: project, branch, version and agent of `place`, the others of `counts`."""
-    counted, place = names.label(winner.counts[_LABEL]), names.label(winner.place[_LABEL])
-    return tuple(p if name in _OF_PLACE else c for name, p, c in zip(LABEL, place, counted, strict=True))
+    place = names.label(winner.place.label_id)
+    return names.label(winner.counts.label_id)._replace(**{name: getattr(place, name) for name in _NAMES_OF_PLACE})
 
 
-def _label_of_counts(copy: Row, names: Names) -> Row:
-    label: Row = _names_of_counts(names.label(copy[_LABEL]))
-    return label
+def total_tokens(row: Response) -> int:
+    """Return the sum of a response's disjoint token classes."""
+    return row.input + row.cache_read + row.cache_write + row.output
 
 
-def _weight(copy: Row, names: Names) -> Row:
-    total = copy[_INPUT] + copy[_READ] + copy[_WRITE] + copy[_OUTPUT]
-    numbers = ((copy[i] is not None, copy[i] or 0) for i in _COUNTS)
-    return copy[_OUTPUT], total, *numbers, *_label_of_counts(copy, names)
+def _weight(copy: Response, names: Names) -> tuple[Any, ...]:
+    numbers = ((number is not None, number or 0) for number in _units_of(copy))
+    return copy.output, total_tokens(copy), *numbers, *_others_of(names.label(copy.label_id))
 
 
-def _age(copy: Row, names: Names) -> Row:
+def _age(copy: Response, names: Names) -> tuple[Any, ...]:
     """Sort key of copies: the earliest first; of two rows of one log at the same time the one with more activity."""
-    place = _names_of_place(names.label(copy[_LABEL]))
-    return *_since(copy[_TIME], copy[_FILE], names), -copy[_ACTIVE], names.session(copy[_SESSION]), *place
+    place = _place_of(names.label(copy.label_id))
+    return *_since(copy, names), -copy.active_ms, names.session(copy.session_id), *place
 
 
-def _since(time_ns: int | None, file_id: int, names: Names) -> tuple[bool, int, bytes]:
-    return time_ns is None, time_ns or 0, names.path(file_id)
+def _since(row: Response | Call, names: Names) -> tuple[bool, int, bytes]:
+    return row.time_ns is None, row.time_ns or 0, names.path(row.file_id)
 
 
-def winning_call(copies: Iterable[Row], names: Names, known: Collection[str]) -> Row | None:
+def winning_call(copies: Sequence[Call], names: Names, known: Collection[str]) -> Call | None:
     """Return the copy of a tool call that counts: finished before others, then the earliest; None if superseded."""
-    calls = list(copies)
-    if any(_is_superseded(call[_CALL["superseded_by"]], known) for call in calls):
+    if any(_is_superseded(call.superseded_by, known) for call in copies):
         return None
-    return min(calls, key=lambda call: _call_order(call, names))
+    return min(copies, key=lambda call: _call_order(call, names))
 
 
-def _call_order(call: Row, names: Names) -> Row:
-    tool, server, agent, project = names.call(call[_CALL["name_id"]])
-    since = _since(call[_CALL["time_ns"]], call[_CALL["file_id"]], names)
-    took = call[_CALL["duration_ms"]]
+def _call_order(call: Call, names: Names) -> tuple[Any, ...]:
+    took = call.duration_ms
     return (
-        not call[_CALL["finished"]], *since, names.session(call[_CALL["session_id"]]), tool, server, agent, project,
-        call[_CALL["failed"]], took is None, took or 0, call[_CALL["output_bytes"]],
+        not call.finished, *_since(call, names), names.session(call.session_id), *names.call(call.name_id), call.failed,
+        took is None, took or 0, call.output_bytes,
     )  # fmt: skip
-
-
-def by_column(rows: Iterable[Row], column: int) -> Iterator[tuple[int, list[Row]]]:
-    """Group rows that are sorted by a column; yield (value, rows)."""
-    for value, group in groupby(rows, key=lambda row: row[column]):
-        yield value, list(group)

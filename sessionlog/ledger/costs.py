@@ -1,28 +1,30 @@
 """Costs: what a response cost, as its log recorded it, else by the price list of its date, else unknown.
 
-A label is (provider, model, model that answered, …): the names that many responses have in common, in the order of
-`schema.LABEL`. Prices are looked up once per label and day, because a log has thousands of responses of a few models.
+Prices are looked up once per label and day, because a log has thousands of responses of a few models.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
+from operator import attrgetter
 
 from sessionlog.events.names import UNKNOWN
-from sessionlog.events.tokens import TokenUsage
-from sessionlog.ledger.schema import LABEL
+from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
+from sessionlog.ledger.columns import Label, Response
 from sessionlog.pricing.book import DAY_NS, PriceBook, rates_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from sessionlog.pricing.book import Spans
 
-    Label = tuple[Any, ...]
+OF_PRICES = ("provider", "model", "response_model", "speed", "service_tier")
+"""The names of a label on which a price depends."""
+
+_usage_of = attrgetter(*TOKEN_CLASSES)
 
 
-_names_of_price = itemgetter(*map(LABEL.index, ("provider", "model", "response_model", "speed", "service_tier")))
+def usage_of(row: Response) -> TokenUsage:
+    """Return a response's tokens."""
+    return TokenUsage(**dict(zip(TOKEN_CLASSES, _usage_of(row), strict=True)))
 
 
 class PricedLabels:
@@ -45,7 +47,7 @@ class PricedLabels:
         if number is None:
             number = self.numbers[label] = len(self._labels)
             self._labels.append(label)
-            self._is_request.append(label[LABEL.index("granularity")] == "request")
+            self._is_request.append(label.granularity == "request")
         return number
 
     def cost(
@@ -90,9 +92,8 @@ class PricedLabels:
         return None, estimate, saved
 
     def _look_up(self, label: int, day: int) -> list[Spans]:
-        provider, model, response_model, speed, tier = _names_of_price(self._labels[label])
-        models = [response_model] if response_model != UNKNOWN else []
-        models += [model] if model != response_model else []
-        return [
-            self._prices.spans(provider, name, day, service_tier=tier or None, speed=speed or None) for name in models
-        ]
+        one = self._labels[label]
+        models = [one.response_model] if one.response_model != UNKNOWN else []
+        models += [one.model] if one.model != one.response_model else []
+        tier, speed = one.service_tier or None, one.speed or None
+        return [self._prices.spans(one.provider, name, day, service_tier=tier, speed=speed) for name in models]

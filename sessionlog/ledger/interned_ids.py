@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from sessionlog.ledger.schema import LABEL, NAME, insert
+from sessionlog.ledger.columns import Label, Name, Row, insert
 
-Row = tuple[Any, ...]
 SessionName = tuple[str, str, str]
 """(source, id, place): unique for a session."""
 
@@ -22,12 +22,12 @@ _PLACEHOLDER = """INSERT INTO all_sessions (source, session, place, path, parent
 class _Rows:
     """A table in which each distinct row is stored once, under an id."""
 
-    def __init__(self, connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> None:
+    def __init__(self, connection: sqlite3.Connection, table: str, row: type[Label | Name]) -> None:
         self._connection = connection
-        self._insert = insert(table, ("id", *columns))
-        rows = connection.execute(f"SELECT id, {', '.join(columns)} FROM {table}")  # noqa: S608 - names of the schema
-        self.rows: dict[int, Row] = {number: tuple(names) for number, *names in rows}
-        self._ids = {names: number for number, names in self.rows.items()}
+        self._insert = insert(table, ("id", *row._fields))
+        rows = connection.execute(f"SELECT id, {', '.join(row._fields)} FROM {table}")  # noqa: S608 - names of the schema
+        self.rows: dict[int, Any] = {number: row(*names) for number, *names in rows}
+        self._ids: dict[Row, int] = {names: number for number, names in self.rows.items()}
         self._last = max(self.rows, default=0)
 
     def number(self, names: Row) -> int:
@@ -43,9 +43,9 @@ class InternedIds:
     """Names by id and ids by name; new names are inserted.
 
     Attributes:
-        label_id: A label's names, in the order of `schema.LABEL` → its number.
+        label_id: A label → its number.
         label: The way back.
-        name_id: A tool's names, in the order of `schema.NAME` → their number.
+        name_id: A tool's names → their number.
         name: The way back.
         session: Session's id → its name.
         path: File's id → its path as bytes.
@@ -54,9 +54,11 @@ class InternedIds:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        labels, names = _Rows(connection, "labels", LABEL), _Rows(connection, "names", NAME)
-        self.label_id, self.label = labels.number, labels.rows.__getitem__
-        self.name_id, self.name = names.number, names.rows.__getitem__
+        labels, names = _Rows(connection, "labels", Label), _Rows(connection, "names", Name)
+        self.label_id: Callable[[Label], int] = labels.number
+        self.label: Callable[[int], Label] = labels.rows.__getitem__
+        self.name_id: Callable[[Name], int] = names.number
+        self.name: Callable[[int], Name] = names.rows.__getitem__
         self._sessions: dict[tuple[str, str, str], int] = {}
         self.session = lru_cache(_KEPT)(self._session)
         self.path = lru_cache(_KEPT)(self._path)

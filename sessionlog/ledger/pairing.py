@@ -49,7 +49,7 @@ class Call(NamedTuple):
     names: tuple[str, str]
     source: str
     order: tuple[Any, ...]
-    row: tuple[Any, ...]
+    row: Any
 
 
 class Pair(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sessionlog.ledger.schema import ATTRIBUTION, LABEL
+from sessionlog.ledger.columns import Label, names_of
 
 SCHEMA_VERSION = 1
 """Stands in each file's metadata as `sessionlog_schema`, and in the manifest."""
@@ -18,8 +18,9 @@ _REVISION = {
     "machine_id": "VARCHAR", "record": "BIGINT", "revision": "INTEGER", "deleted": "BOOLEAN", "state": "BIGINT",
 }  # fmt: skip
 _SESSION = {"source": "VARCHAR", "session": "VARCHAR", "session_key": "BIGINT"}
-_FIRST_LABEL = tuple(name for name in LABEL if name not in ATTRIBUTION)
-_LABEL = dict.fromkeys((*_FIRST_LABEL, *ATTRIBUTION), "VARCHAR")
+_CHARGED = names_of(Label, "charged")
+_FIRST_LABEL = tuple(name for name in Label._fields if name not in _CHARGED)
+_LABEL = dict.fromkeys(Label._fields, "VARCHAR")
 
 USAGE: Mapping[str, str] = {
     **_REVISION, "counts": "BOOLEAN", "replaced": "BOOLEAN", **_SESSION,
@@ -50,14 +51,14 @@ TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS,
 """Table → column → type."""
 
 ADDED: Mapping[str, frozenset[str]] = {
-    "usage": frozenset(ATTRIBUTION), "sessions": frozenset({"part", "main_start_ns", "main_last_ns"}),
+    "usage": frozenset(_CHARGED), "sessions": frozenset({"part", "main_start_ns", "main_last_ns"}),
 }  # fmt: skip
 """Table → columns that the first files of this version do not have, for which they have null."""
 
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "usage": {
         "session": ("source", "session", "session_key"), "label": _FIRST_LABEL, "superseding": ("superseded_by",),
-        "attribution": ATTRIBUTION, "prices": ("price_list",),
+        "attribution": _CHARGED, "prices": ("price_list",),
     },
     "sessions": {"session": ("source", "session", "session_key"), "facts": ("parent", "status", "project", "harness")},
     "tools": {

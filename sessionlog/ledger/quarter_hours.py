@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from sessionlog.ledger.columns import Column
+
 _MOST = (2**63 - 1) // QUARTER_NS * QUARTER_NS - QUARTER_NS
 
 UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
@@ -21,27 +23,55 @@ UNKNOWN = "(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
 _TIME = f"MAX(r.time_ns, -{_MOST})"  # rounding down a hostile time must not overflow 64 bits
 _QUARTER = f"{_TIME} - (({_TIME} % {QUARTER_NS}) + {QUARTER_NS}) % {QUARTER_NS}"
 
-_SUMS = f"""{{names}}, {{time}} AS time_ns, MIN(r.time_ns) AS first_ns, MAX(r.time_ns) AS last_ns,
-    SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
-    SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
-    SUM(r.cost_nano) AS cost_nano, SUM(r.estimate_nano) AS estimate_nano, MAX({UNKNOWN}) AS unknown,
-    SUM(CASE WHEN {UNKNOWN} THEN r.requests ELSE 0 END) AS unpriced,
-    SUM(CASE WHEN r.latency_bucket IS NOT NULL THEN r.output ELSE 0 END) AS generated,
-    SUM(CASE WHEN r.latency_bucket IS NOT NULL THEN CAST(ROUND(r.latency_ms * 1000) AS INTEGER) ELSE 0 END)
-        AS generation_us,
-    SUM(r.active_ms) AS active_ms,
-    group_concat(CASE WHEN r.latency_bucket IS NOT NULL THEN char(r.latency_bucket + {LETTER}) END, '') AS latencies,
-    SUM(r.saved_nano) AS saved_nano"""
+_PLACE = ("session_id", "label_id", "time_ns")
+_GENERATED = "CASE WHEN r.latency_bucket IS NOT NULL THEN {} {}END"
+_DERIVED = {
+    "first_ns": ("INTEGER", "MIN(r.time_ns)"),
+    "last_ns": ("INTEGER", "MAX(r.time_ns)"),
+    "unknown": ("INTEGER NOT NULL", f"MAX({UNKNOWN})"),
+    "unpriced": ("INTEGER NOT NULL", f"SUM(CASE WHEN {UNKNOWN} THEN r.requests ELSE 0 END)"),
+    "generated": ("INTEGER NOT NULL", f"SUM({_GENERATED.format('r.output', 'ELSE 0 ')})"),
+    "generation_us": (
+        "INTEGER NOT NULL", f"SUM({_GENERATED.format('CAST(ROUND(r.latency_ms * 1000) AS INTEGER)', 'ELSE 0 ')})",
+    ),
+    "latencies": ("TEXT", f"group_concat({_GENERATED.format(f'char(r.latency_bucket + {LETTER})', '')}, '')"),
+}  # fmt: skip
+"""Column of a total → its type, and its expression on responses: what is no plain sum of one column."""
 
-TOTAL = (
-    "session_id", "label_id", "time_ns", "first_ns", "last_ns", "requests", "failed", "input", "output", "cache_read",
-    "cache_write", "reasoning", "cost_nano", "estimate_nano", "unknown", "unpriced", "generated", "generation_us",
-    "active_ms", "latencies", "saved_nano",
-)  # fmt: skip
-"""The columns of a total."""
 
-_GROUPS = _SUMS.format(names="r.session_id, r.label_id", time=_QUARTER)
-_FILL = f"INSERT INTO quarter_hours SELECT {_GROUPS} FROM {{records}} GROUP BY 1, 2, 3"  # noqa: S608 - names of the schema
+def names_of_totals() -> tuple[str, ...]:
+    """Return the columns of a total: its place, derived ones, and sums of the columns of responses that have one."""
+    return (*_PLACE, *_names_of_sums())
+
+
+def _names_of_sums() -> tuple[str, ...]:
+    return (*_DERIVED, *(column.name for column in _sums()))
+
+
+def define_totals() -> str:
+    """Return the statement that creates the table of totals."""
+    places = ("session_id INTEGER NOT NULL", "label_id INTEGER NOT NULL", "time_ns INTEGER")
+    return f"CREATE TABLE quarter_hours ({', '.join((*places, *define_sums()))}) STRICT"
+
+
+def define_sums() -> list[str]:
+    """Return the definitions of the columns of a total but its place."""
+    derived = [f"{name} {kind}" for name, (kind, _) in _DERIVED.items()]
+    return [*derived, *(column.sql for column in _sums())]
+
+
+def _sums() -> tuple[Column, ...]:
+    from sessionlog.ledger.columns import Response, columns_of
+
+    return tuple(column for column in columns_of(Response) if "sum" in column.words)
+
+
+def _select(session: str, label: str, time: str, names: Sequence[str]) -> str:
+    """Return the place of a total and the columns with these names, as expressions on responses `r`."""
+    places = (f"{session} AS session_id", f"{label} AS label_id", f"{time} AS time_ns")
+    sums = (f"{_DERIVED[name][1] if name in _DERIVED else f'SUM(r.{name})'} AS {name}" for name in names)
+    return f"SELECT {', '.join((*places, *sums))}"
+
 
 _OF_SESSIONS = """(SELECT DISTINCT file_id, session_id, since_ns
           FROM log_sessions JOIN temp.summed ON id = session_id) t
@@ -50,11 +80,10 @@ _OF_SESSIONS = """(SELECT DISTINCT file_id, session_id, since_ns
 _DELETE = """DELETE FROM quarter_hours WHERE session_id IN (SELECT id FROM temp.summed)
     AND COALESCE(time_ns >= (SELECT since_ns FROM temp.summed WHERE id = session_id), TRUE)"""
 
-_SINGLE = _SUMS.format(names="MIN(r.session_id) AS session_id, MIN(r.label_id) AS label_id", time="MIN(r.time_ns)")
-_EDGES = f"""SELECT {_SINGLE} FROM responses r
+_EDGES = """{single} FROM responses r
     WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
         WHERE c.time_ns IN (:first_quarter, :last_quarter))
-    AND r.counts AND ({{edges}}) GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
+    AND r.counts AND ({edges}) GROUP BY r.file_id, r.n"""
 """Records of the quarter hours that a window cuts. Only logs with a session in them are read: without `CROSS JOIN`
 SQLite may read all records."""
 
@@ -83,25 +112,28 @@ def _begin_of_quarter(time_ns: int | None) -> int | None:
 
 
 def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]) -> None:
-    """Insert totals of records that are not in the ledger itself, with the columns `TOTAL`.
+    """Insert totals of records that are not in the ledger itself, with the columns `names_of_totals`.
 
     Several may be of one session, label and quarter hour: reports sum them.
     """
-    from sessionlog.ledger.statements import insert_rows
+    from sessionlog.ledger.columns import insert
+    from sessionlog.ledger.statements import write
 
-    insert_rows(connection, "quarter_hours", TOTAL, totals)
+    write(connection, insert("quarter_hours", names_of_totals()), totals)
 
 
 def _fill(connection: sqlite3.Connection, records: str) -> None:
     from sessionlog.ledger.storable import rows_of
 
-    rows_of(connection, _FILL.format(records=records))
+    names, select = ", ".join(names_of_totals()), _select("r.session_id", "r.label_id", _QUARTER, _names_of_sums())
+    rows_of(connection, f"INSERT INTO quarter_hours ({names}) {select} FROM {records} GROUP BY 1, 2, 3")
 
 
-def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]]:
+def parts(start_ns: int | None, end_ns: int | None, names: Sequence[str] = ()) -> tuple[str, dict[str, int]]:
     """Return a table expression of what counts from `start_ns` (inclusive) to `end_ns` (exclusive), and its parameters.
 
-    Its rows are totals, and single records in the quarter hours that the window cuts.
+    Its rows are totals, and single records in the quarter hours that the window cuts. They have at least the columns of
+    these names beside the place of a total; without names all.
     """
     start_ns, end_ns = _within(start_ns), _within(end_ns)
     parameters: dict[str, int] = {}
@@ -117,7 +149,7 @@ def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]
         conditions.append("time_ns < :inner_end")
     if not conditions:
         return "quarter_hours", {}
-    whole = f"SELECT * FROM quarter_hours WHERE {' AND '.join(conditions)}"  # noqa: S608 - names of the schema
+    inside = f"FROM quarter_hours WHERE {' AND '.join(conditions)}"
     if first is not None and first != start_ns:
         edges.append("(r.time_ns >= :edge_start AND r.time_ns < :edge_start_end)")
         parameters |= {"edge_start": start_ns or 0, "edge_start_end": min(first + QUARTER_NS, _or(end_ns))}
@@ -125,9 +157,12 @@ def parts(start_ns: int | None, end_ns: int | None) -> tuple[str, dict[str, int]
         edges.append("(r.time_ns >= :edge_end AND r.time_ns < :edge_end_end)")
         parameters |= {"edge_end": last if start_ns is None else max(last, start_ns), "edge_end_end": end_ns or 0}
     if not edges:
-        return f"({whole})", parameters
+        return f"(SELECT * {inside})", parameters
     parameters |= {"first_quarter": _or(first), "last_quarter": _or(last)}
-    return f"({whole} UNION ALL {_EDGES.format(edges=' OR '.join(edges))})", parameters
+    names = names or _names_of_sums()
+    single = _select("MIN(r.session_id)", "MIN(r.label_id)", "MIN(r.time_ns)", names)
+    whole = f"SELECT {', '.join((*_PLACE, *names))} {inside}"
+    return f"({whole} UNION ALL {_EDGES.format(single=single, edges=' OR '.join(edges))})", parameters
 
 
 def _or(time_ns: int | None) -> int:

@@ -8,37 +8,26 @@ logs, so this can be repeated any time.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
+from typing import Any
 
 from msgspec import Struct
 
 from sessionlog.ledger.changes import note_changes
-from sessionlog.ledger.copies import (
-    Names,
-    by_column,
-    label_of,
-    merged_row,
-    superseding_sessions,
-    winners,
-    winning_call,
-)
+from sessionlog.ledger.columns import Call, Response, Session
+from sessionlog.ledger.copies import Names, label_of, merged_row, superseding_sessions, winners, winning_call
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.quarter_hours import fill_totals
-from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import CALL, COPY_INDEXES, ELSEWHERE, GONE, INDEXES, RESPONSE, SESSION
+from sessionlog.ledger.schema import COPY_INDEXES, ELSEWHERE, GONE, INDEXES
 from sessionlog.ledger.sessions import session_row
-from sessionlog.ledger.statements import choose, insert_rows
+from sessionlog.ledger.statements import choose, insert_rows, select_rows
 from sessionlog.ledger.wire import match_all, match_near
 from sessionlog.pricing.book import PriceBook
 
 _BATCH = 2048  # rows that are in memory at once
-_RESPONSE = ", ".join(f"r.{name}" for name in RESPONSE)
-_CALL = ", ".join(f"c.{name}" for name in CALL)
-_FAMILY, _KEY, _SESSION, _TIME, _CHOSEN, _SUPERSEDED_BY = (
-    RESPONSE.index(name) for name in ("family", "key", "session_id", "time_ns", "chosen", "superseded_by")
-)
-_CALL_KEY, _CALL_COUNTS, _CALL_SUPERSEDED_BY = (CALL.index(name) for name in ("key", "counts", "superseded_by"))
+_by_session, _by_family, _by_key = itemgetter(0), attrgetter("family"), attrgetter("key")
 
 
 class Touched(Struct, kw_only=True):
@@ -122,15 +111,15 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
             WHERE t.session_id {chosen} ORDER BY t.session_id, t.file_id, t.n"""  # noqa: S608 - no values
     )
     lost = set(touched.sessions)
-    sessions = by_column(facts_of_logs, 0)
-    while some := list(islice(sessions, _BATCH)):
+    sessions = groupby(facts_of_logs, _by_session)
+    while some := [(session_id, list(group)) for session_id, group in islice(sessions, _BATCH)]:
         rows = []
         for session_id, group in some:
             lost.discard(session_id)
             here = [row for row in group if row[2] != ELSEWHERE]
             facts, archived = [row[1] for row in here or group], all(missing == GONE for _, _, missing in here)
             rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
-        insert_rows(connection, "all_sessions", SESSION, rows)
+        insert_rows(connection, "all_sessions", Session, rows)
     connection.executemany("DELETE FROM all_sessions WHERE id = ?", ((session_id,) for session_id in lost))
     return bool(lost or ids.has_new_sessions or touched.has_moved)
 
@@ -158,25 +147,25 @@ def _reconcile_responses(
     chosen = choose(connection, None if touched.whole else touched.families)
     connection.execute(f"DELETE FROM responses WHERE n < 0 AND family {chosen}")  # noqa: S608 - no values
     to_decide = _to_decide("responses", "family", "chosen", chosen, whole=touched.whole)
-    copies = connection.execute(
-        f"SELECT {_RESPONSE} FROM responses r WHERE r.family IN ({to_decide}) ORDER BY r.family, r.key"  # noqa: S608 - no values
-    )
-    flags: list[Row] = []
-    derived: list[Row] = []
+    copies = select_rows(connection, Response, f"responses r WHERE r.family IN ({to_decide}) ORDER BY r.family, r.key")
+    flags: list[tuple[Any, ...]] = []
+    derived: list[Response] = []
     moved: set[int] = set()
-    for _, group in by_column(copies, _FAMILY):
+    for _, copies_of_family in groupby(copies, _by_family):
+        group = list(copies_of_family)
         kept = set()
-        for winner in winners([row for row in group if row[0] not in elsewhere], names, known):
+        for winner in winners([row for row in group if row.file_id not in elsewhere], names, known):
             if winner.counts is winner.place:
-                kept.add(winner.place[:2])
+                kept.add((winner.place.file_id, winner.place.n))
             else:
                 derived.append(merged_row(winner, ids.label_id(label_of(winner, names))))
-        moved.update(row[_SESSION] for row in group)
-        flags += [
-            (row[:2] in kept, row[:2] in kept, *row[:2]) for row in group if bool(row[_CHOSEN]) != (row[:2] in kept)
-        ]
+        moved.update(row.session_id for row in group)
+        for row in group:
+            is_kept = (row.file_id, row.n) in kept
+            if bool(row.chosen) != is_kept:
+                flags.append((is_kept, is_kept, row.file_id, row.n))
     connection.executemany("UPDATE responses SET counts = ?, chosen = ? WHERE file_id = ? AND n = ?", flags)
-    insert_rows(connection, "responses", RESPONSE, derived)
+    insert_rows(connection, "responses", Response, derived)
     return moved
 
 
@@ -190,15 +179,16 @@ def _reconcile_calls(
     """Decide which copies of tool calls count; return the sessions of those that changed."""
     chosen = choose(connection, None if touched.whole else touched.calls)
     to_decide = _to_decide("calls", "key", "counts", chosen, whole=touched.whole)
-    copies = connection.execute(f"SELECT {_CALL} FROM calls c WHERE c.key IN ({to_decide}) ORDER BY c.key")  # noqa: S608 - no values
-    flags: list[Row] = []
+    copies = select_rows(connection, Call, f"calls r WHERE r.key IN ({to_decide}) ORDER BY r.key")
+    flags: list[tuple[Any, ...]] = []
     changed: set[int] = set()
-    for _, group in by_column(copies, _CALL_KEY):
-        here = [row for row in group if row[0] not in elsewhere]
+    for _, copies_of_call in groupby(copies, _by_key):
+        group = list(copies_of_call)
+        here = [row for row in group if row.file_id not in elsewhere]
         best = winning_call(here, names, known) if here else None
-        others = [row for row in group if bool(row[_CALL_COUNTS]) != (row is best)]
-        flags += [(row is best, *row[:2]) for row in others]
-        changed.update(row[_SESSION] for row in others)
+        others = [row for row in group if bool(row.counts) != (row is best)]
+        flags += [(row is best, row.file_id, row.n) for row in others]
+        changed.update(row.session_id for row in others)
     connection.executemany("UPDATE calls SET counts = ? WHERE file_id = ? AND n = ?", flags)
     return changed
 
@@ -228,55 +218,44 @@ def _has_keys(connection: sqlite3.Connection, table: str, file_id: int, first: i
 def _fold_responses(
     connection: sqlite3.Connection, ids: InternedIds, names: Names, touched: Touched, file_id: int, first: int
 ) -> None:
-    again = connection.execute(
-        f"""WITH new AS (SELECT family, key, copy_rank FROM responses WHERE file_id = :file AND n >= :n)
-            SELECT {_RESPONSE} FROM responses r WHERE +r.file_id = :file AND +r.n >= 0
-                AND r.family IN (SELECT family FROM new) AND (r.key, r.copy_rank) IN (SELECT key, copy_rank FROM new)
-            ORDER BY r.key, r.copy_rank, r.n""",  # noqa: S608 - no values
+    again = select_rows(
+        connection,
+        Response,
+        """responses r WHERE +r.file_id = :file AND +r.n >= 0
+            AND r.family IN (SELECT family FROM responses WHERE file_id = :file AND n >= :n)
+            AND (r.key, r.copy_rank) IN (SELECT key, copy_rank FROM responses WHERE file_id = :file AND n >= :n)
+            ORDER BY r.key, r.copy_rank, r.n""",
         {"file": file_id, "n": first},
     )
-    for _, group in by_column(again, _KEY):
-        for copies in _by_rank(group):
+    for _, group in groupby(list(again), attrgetter("key", "copy_rank")):
+        copies = list(group)
+        if len(copies) > 1:
             for row in copies:
-                touched.add(row[_SESSION], row[_TIME])
+                touched.add(row.session_id, row.time_ns)
             [winner] = winners(copies, names, ())
             row = merged_row(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])
-            superseded_by = superseding_sessions(copies, _SUPERSEDED_BY)
-            insert_rows(
-                connection,
-                "responses",
-                RESPONSE,
-                [(*copies[0][:2], *row[2:_SUPERSEDED_BY], superseded_by, *row[_SUPERSEDED_BY + 1 :])],
-            )
+            first_one, superseded_by = copies[0], superseding_sessions(copies)
+            row = row._replace(file_id=first_one.file_id, n=first_one.n, superseded_by=superseded_by)
+            insert_rows(connection, "responses", Response, [row])
 
 
 def _fold_calls(connection: sqlite3.Connection, names: Names, file_id: int, first_call: int) -> None:
-    calls = connection.execute(
-        f"""SELECT {_CALL} FROM calls c WHERE +c.file_id = :file AND c.key IN (
-                SELECT key FROM calls WHERE file_id = :file AND n >= :n)
-            ORDER BY c.key, c.n""",  # noqa: S608 - no values
+    calls = select_rows(
+        connection,
+        Call,
+        """calls r WHERE +r.file_id = :file AND r.key IN (SELECT key FROM calls WHERE file_id = :file AND n >= :n)
+            ORDER BY r.key, r.n""",
         {"file": file_id, "n": first_call},
     )
-    for _, group in by_column(calls, _CALL_KEY):
+    for _, copies in groupby(list(calls), _by_key):
+        group = list(copies)
         best = winning_call(group, names, ()) if len(group) > 1 else None
         if best is not None:
-            superseded_by = superseding_sessions(group, _CALL_SUPERSEDED_BY)
             _forget(connection, "calls", group)
-            insert_rows(
-                connection,
-                "calls",
-                CALL,
-                [(*best[:_CALL_SUPERSEDED_BY], superseded_by, *best[_CALL_SUPERSEDED_BY + 1 :])],
-            )
+            insert_rows(connection, "calls", Call, [best._replace(superseded_by=superseding_sessions(group))])
 
 
-def _by_rank(copies: Sequence[Row]) -> Iterable[list[Row]]:
-    rank = RESPONSE.index("copy_rank")
-    for _, group in by_column(sorted(copies, key=lambda row: row[rank]), rank):
-        if len(group) > 1:
-            yield group
-
-
-def _forget(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
-    connection.executemany(f"DELETE FROM {table} WHERE file_id = ? AND n = ?", [row[:2] for row in rows])  # noqa: S608 - names of the schema
+def _forget(connection: sqlite3.Connection, table: str, rows: Iterable[Response | Call]) -> None:
+    places = [(row.file_id, row.n) for row in rows]
+    connection.executemany(f"DELETE FROM {table} WHERE file_id = ? AND n = ?", places)  # noqa: S608 - names of the schema

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from msgspec import Struct
 
 from sessionlog.hashes import blake2b, hash_with
+from sessionlog.ledger.columns import Call, Label, Name, Response
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.row_spool import RowSpool
@@ -26,8 +26,6 @@ from sessionlog.ledger.storable import storable
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, Record, ScannedSession, ToolUse
-
-Row = tuple[Any, ...]
 
 _ANY_SOURCE = blake2b(digest_size=8)
 _WIDTH = math.log(1.02)
@@ -40,14 +38,14 @@ class SessionRows(Struct, frozen=True, kw_only=True):
     Attributes:
         name: (source, session id, place).
         facts: The session without its records and calls, as text (see `sessions`); "" in all batches but its first.
-        responses: (label's number in the log, then the columns of `responses` from `family` on).
-        calls: (name's number in the log, then the columns of `calls` from `key` on).
+        responses: Its responses; `label_id` is a label's number in the batch, log, session and number come later.
+        calls: Its tool calls; `name_id` is likewise a number in the batch.
     """
 
     name: tuple[str, str, str]
     facts: str
-    responses: list[Row]
-    calls: list[Row]
+    responses: list[Response]
+    calls: list[Call]
 
 
 class RowBatch(Struct, frozen=True, kw_only=True):
@@ -55,13 +53,13 @@ class RowBatch(Struct, frozen=True, kw_only=True):
 
     Attributes:
         sessions: Sessions, or parts of one.
-        labels: Names that responses have in common, in the order of `schema.LABEL`.
-        names: The same of calls, in the order of `schema.NAME`.
+        labels: Names that responses have in common.
+        names: The same of calls.
     """
 
     sessions: tuple[SessionRows, ...] = ()
-    labels: tuple[Row, ...] = ()
-    names: tuple[Row, ...] = ()
+    labels: tuple[Label, ...] = ()
+    names: tuple[Name, ...] = ()
 
 
 class LogRows(Struct, frozen=True, kw_only=True):
@@ -70,8 +68,8 @@ class LogRows(Struct, frozen=True, kw_only=True):
     Attributes:
         source: The source's id; empty if the log has no session.
         sessions: Its sessions.
-        labels: Names that responses have in common, in the order of `schema.LABEL`.
-        names: The same of calls, in the order of `schema.NAME`.
+        labels: Names that responses have in common.
+        names: The same of calls.
         problems: As in `LogScan`.
         limits: As in `LogScan`.
         resume: As in `LogScan`.
@@ -83,8 +81,8 @@ class LogRows(Struct, frozen=True, kw_only=True):
 
     source: str = ""
     sessions: tuple[SessionRows, ...] = ()
-    labels: tuple[Row, ...] = ()
-    names: tuple[Row, ...] = ()
+    labels: tuple[Label, ...] = ()
+    names: tuple[Name, ...] = ()
     problems: Problems = NO_PROBLEMS
     limits: tuple[Limit, ...] = ()
     resume: Resume | None = None
@@ -99,8 +97,15 @@ class LogRows(Struct, frozen=True, kw_only=True):
             yield RowBatch(sessions=self.sessions, labels=self.labels, names=self.names)
             return
         for sessions, labels, names in self.spool:
-            parts = (SessionRows(name=name, facts=f, responses=r, calls=c) for name, f, r, c in sessions)
-            yield RowBatch(sessions=tuple(parts), labels=labels, names=names)
+            parts = (
+                SessionRows(
+                    name=name, facts=facts, responses=[*map(Response._make, rows)], calls=[*map(Call._make, calls)]
+                )
+                for name, facts, rows, calls in sessions
+            )
+            yield RowBatch(
+                sessions=tuple(parts), labels=tuple(map(Label._make, labels)), names=tuple(map(Name._make, names))
+            )
 
 
 def to_rows(scan: LogScan, prices: PriceBook, *, failed: bool = False, folder: str | None = None) -> LogRows:
@@ -114,8 +119,10 @@ def to_rows(scan: LogScan, prices: PriceBook, *, failed: bool = False, folder: s
         spool = RowSpool(folder)
         for some in _in_batches(scan.sessions):
             rows = _batch(some, prices)
-            sessions = [(one.name, one.facts, one.responses, one.calls) for one in rows.sessions]
-            spool.add((sessions, rows.labels, rows.names))
+            sessions = [
+                (one.name, one.facts, [*map(tuple, one.responses)], [*map(tuple, one.calls)]) for one in rows.sessions
+            ]
+            spool.add((sessions, [*map(tuple, rows.labels)], [*map(tuple, rows.names)]))
     else:
         batch = _batch([(session, session.records, session.tools, True) for session in scan.sessions], prices)
     return LogRows(
@@ -168,7 +175,7 @@ def _in_batches(sessions: Sequence[ScannedSession]) -> Iterator[list[_Part]]:
 
 def _batch(parts: Sequence[_Part], prices: PriceBook) -> RowBatch:
     labels = PricedLabels(prices)
-    names: dict[Row, int] = {}
+    names: dict[Name, int] = {}
     sessions = tuple(
         SessionRows(
             name=(storable(session.source), storable(session.session_id), storable(session.place)),
@@ -180,51 +187,68 @@ def _batch(parts: Sequence[_Part], prices: PriceBook) -> RowBatch:
     )
     return RowBatch(
         sessions=sessions,
-        labels=tuple(tuple(map(storable, label)) for label in labels.numbers),
-        names=tuple(tuple(map(storable, name)) for name in names),
+        labels=tuple(Label._make(map(storable, label)) for label in labels.numbers),
+        names=tuple(Name._make(map(storable, name)) for name in names),
     )
 
 
-def _responses(session: ScannedSession, records: Sequence[Record], labels: PricedLabels) -> list[Row]:
-    rows: list[Row] = []  # plain integers in place of truth values, which sqlite3 takes four times as long to bind
+def _responses(session: ScannedSession, records: Sequence[Record], labels: PricedLabels) -> list[Response]:
+    rows: list[Response] = []  # plain integers in place of truth values, which sqlite3 takes four times as long to bind
     seed, own = blake2b(session.source.encode(), digest_size=8), session.project
     number_of, cost_of = labels.number, labels.cost
     for r in records:
-        label = number_of((
-            r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
-            r.granularity, r.quality, r.speed, r.service_tier, r.skill, r.plugin, r.mcp,
-        ))  # fmt: skip
+        label = number_of(
+            Label(
+                r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
+                r.granularity, r.quality, r.speed, r.service_tier, r.skill, r.plugin, r.mcp,
+            )
+        )  # fmt: skip
         family = key = None
         if r.key:
             key = family = hash_with(seed, r.family or r.key)
             if r.family and r.family != r.key:
                 key = hash_with(seed, f"{r.family}\0{r.key}")
-        usage, latency, time_ns, failed = r.usage, r.latency_ms, r.time_ns, r.failed
-        cost, estimate, saved = cost_of(label, usage, time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced)
-        rows.append((
-            label, family, key, int(r.copy_rank), (r.superseded_by and storable(r.superseded_by)) or None, 1, time_ns,
-            r.requests, +failed, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
-            usage.reasoning, r.cost_nano, cost, estimate, saved, +r.priced, latency,
-            None if latency is None or failed else bucket_of(latency), r.active_ms,
-            hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, +r.summed, 1,
-        ))  # fmt: skip
+        usage, latency, failed = r.usage, r.latency_ms, r.failed
+        cost, estimate, saved = cost_of(
+            label, usage, r.time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced
+        )
+        rows.append(
+            Response(  # by position: by name it takes three times as long
+                0, 0, 0, label, family, key, int(r.copy_rank),
+                (r.superseded_by and storable(r.superseded_by)) or None, 1, r.time_ns, r.requests, +failed,
+                usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.reasoning,
+                r.cost_nano, cost, estimate, saved, +r.priced, latency,
+                None if latency is None or failed else bucket_of(latency), r.active_ms,
+                hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, +r.summed, 1,
+            )
+        )  # fmt: skip
     return rows
 
 
-def _calls(session: ScannedSession, calls: Sequence[ToolUse], names: dict[Row, int]) -> list[Row]:
+def _calls(session: ScannedSession, calls: Sequence[ToolUse], names: dict[Name, int]) -> list[Call]:
     rows = []
     seed, own = blake2b(session.source.encode(), digest_size=8), session.project
     for call in calls:
-        name = (call.tool, call.server, call.agent, call.project or own)
-        number = names.get(name)
-        if number is None:
-            number = names[name] = len(names)
+        name = Name(tool=call.tool, server=call.server, agent=call.agent, project=call.project or own)
+        number = names.setdefault(name, len(names))
         took = call.duration_ms
-        rows.append((
-            number, hash_with(seed, call.key), (call.superseded_by and storable(call.superseded_by)) or None, 1,
-            call.time_ns, +call.finished, +call.failed, took, None if took is None else bucket_of(took),
-            call.output_bytes,
-        ))  # fmt: skip
+        rows.append(
+            Call(
+                file_id=0,
+                n=0,
+                session_id=0,
+                name_id=number,
+                key=hash_with(seed, call.key),
+                superseded_by=(call.superseded_by and storable(call.superseded_by)) or None,
+                counts=1,
+                time_ns=call.time_ns,
+                finished=+call.finished,
+                failed=+call.failed,
+                duration_ms=took,
+                duration_bucket=None if took is None else bucket_of(took),
+                output_bytes=call.output_bytes,
+            )
+        )
     return rows
 
 

@@ -16,20 +16,20 @@ from typing import Any
 from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.columns import Call, Label, Name, Response, Row, Session
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.migrate import migrate
-from sessionlog.ledger.rows import LogRows, Row, SessionRows
-from sessionlog.ledger.schema import CALL, LABEL, NAME, RESPONSE, SESSION
+from sessionlog.ledger.rows import LogRows, SessionRows
 from sessionlog.ledger.sessions import facts_of, facts_text
+from sessionlog.ledger.tables import migrate
 from sessionlog.ledger.trust import is_older
 from sessionlog.sources.record import ScannedSession
 
-_LABELS = f"SELECT id, {', '.join(LABEL)} FROM labels"  # noqa: S608 - names of the schema
-_NAMES = f"SELECT id, {', '.join(NAME)} FROM names"  # noqa: S608 - as above
-_SESSIONS = f"SELECT {', '.join(SESSION)} FROM all_sessions"  # noqa: S608 - as above
-_KEPT = ("NULL" if name == "saved_nano" else name for name in RESPONSE[4:])  # older files lack it, and it is derived
-_RESPONSES = f"SELECT session_id, label_id, n, {', '.join(_KEPT)} FROM responses"  # noqa: S608 - as above
-_CALLS = f"SELECT session_id, name_id, n, {', '.join(CALL[4:])} FROM calls"  # noqa: S608 - as above
+_LABELS = f"SELECT id, {', '.join(Label._fields)} FROM labels"  # noqa: S608 - names of the schema
+_NAMES = f"SELECT id, {', '.join(Name._fields)} FROM names"  # noqa: S608 - as above
+_SESSIONS = f"SELECT {', '.join(Session._fields)} FROM all_sessions"  # noqa: S608 - as above
+_KEPT = ("NULL" if name == "saved_nano" else name for name in Response._fields)  # older files lack it; it is derived
+_RESPONSES = f"SELECT {', '.join(_KEPT)} FROM responses"  # noqa: S608 - as above
+_CALLS = f"SELECT {', '.join(Call._fields)} FROM calls"  # noqa: S608 - as above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,20 +94,28 @@ class _Salvage:
     def _log(self, file_id: int) -> tuple[LogRows, bool]:
         """Return the rows of a log that can be read, and whether these are all."""
         facts, has_facts = self._read("SELECT session_id, facts, n FROM log_sessions", "n", file_id)
-        responses, has_responses = self._read(_RESPONSES, "n", file_id, "AND n >= 0")
-        calls, has_calls = self._read(_CALLS, "n", file_id)
+        rows, has_responses = self._read(_RESPONSES, "n", file_id, "AND n >= 0")
+        responses = list(map(Response._make, rows))
+        rows, has_calls = self._read(_CALLS, "n", file_id)
+        calls = list(map(Call._make, rows))
         found = {session_id: known for session_id, text, _ in facts if (known := _facts(text)) is not None}
-        for session_id in {row[0] for row in (*responses, *calls)} - found.keys():
+        for session_id in ({row.session_id for row in responses} | {row.session_id for row in calls}) - found.keys():
             has_facts, known = False, self._sessions.get(session_id)
             if known is not None:
                 found[session_id] = known
-        labels, names = _Numbers(self._labels, len(LABEL)), _Numbers(self._names, len(NAME))
+        labels, names = _Numbers(self._labels, Label), _Numbers(self._names, Name)
         sessions = tuple(
             SessionRows(
                 name=(known.source, known.session_id, known.place),
                 facts=facts_text(known),
-                responses=[(labels.number(row[1]), *row[3:]) for row in responses if row[0] == session_id],
-                calls=[(names.number(row[1]), *row[3:]) for row in calls if row[0] == session_id],
+                responses=[
+                    row._replace(label_id=labels.number(row.label_id))
+                    for row in responses
+                    if row.session_id == session_id
+                ],
+                calls=[
+                    row._replace(name_id=names.number(row.name_id)) for row in calls if row.session_id == session_id
+                ],
             )
             for session_id, known in found.items()
         )
@@ -138,15 +146,15 @@ class _Salvage:
 class _Numbers:
     """New numbers for the damaged ledger's ids of labels or names."""
 
-    def __init__(self, known: dict[Any, Row], width: int) -> None:
-        self._known, self._width = known, width
+    def __init__(self, known: dict[Any, Row], row: type[Label | Name]) -> None:
+        self._known, self._row = known, row
         self._numbers: dict[Any, int] = {}
-        self.rows: list[Row] = []
+        self.rows: list[Any] = []
 
     def number(self, old: Any) -> int:
         if old not in self._numbers:
             self._numbers[old] = len(self.rows)
-            self.rows.append(self._known.get(old, (UNKNOWN,) * self._width))
+            self.rows.append(self._row._make(self._known.get(old) or [UNKNOWN] * len(self._row._fields)))
         return self._numbers[old]
 
 
@@ -159,8 +167,8 @@ def _facts(text: Any) -> ScannedSession | None:
 
 def _session(row: Row) -> ScannedSession | None:
     """The facts of a session from its merged row: they replace those of a log whose own are lost."""
-    known = dict(zip(SESSION, row, strict=True))
-    fields = {name: known[name] for name in SESSION if name in ScannedSession.__struct_fields__}
+    known = Session._make(row)._asdict()
+    fields = {name: known[name] for name in known if name in ScannedSession.__struct_fields__}
     try:
         fields["metadata"] = json.loads(known["metadata"])
         return ScannedSession(session_id=known["session"], status=known["end_status"], **fields)

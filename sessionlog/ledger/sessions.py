@@ -16,7 +16,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from sessionlog.events.names import UNKNOWN
-from sessionlog.ledger.schema import SESSION
+from sessionlog.ledger.columns import Session
 from sessionlog.ledger.storable import metadata_text, storable
 from sessionlog.sources.record import ScannedSession
 
@@ -26,7 +26,7 @@ _values_of = attrgetter(*_FIELDS)
 _RENAMED = {"session": "session_id", "end_status": "status"}
 _OWN = ("id", "metadata", "archived", "elsewhere", "absorbed")  # what a row has besides fields
 _PLACE = {name: number for number, name in enumerate((*_FIELDS, *_OWN))}
-_in_order = itemgetter(*(_PLACE[_RENAMED.get(name, name)] for name in SESSION))
+_in_order = itemgetter(*(_PLACE[_RENAMED.get(name, name)] for name in Session._fields))
 
 
 def facts_text(session: ScannedSession) -> str:
@@ -53,12 +53,12 @@ def _read_json(text: str) -> Any:
         return json.loads(text)
 
 
-def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> tuple[Any, ...]:
-    """Return a session's row, in the order of `SESSION`, from the facts of all its logs."""
+def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> Session:
+    """Return a session's row, from the facts of all its logs."""
     whole = merge_sessions([facts_of(text) for text in facts])
     own = (session_id, metadata_text(whole.metadata), archived, elsewhere, False)  # as `_OWN`
     row: tuple[Any, ...] = _in_order((*_values_of(whole), *own))
-    return tuple([_bound(value) for value in row])
+    return Session._make(map(_bound, row))
 
 
 def _bound(value: Any) -> Any:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from sessionlog.ledger.schema import SCHEMA, insert
+from sessionlog.ledger.columns import Call, File, Response, Row, columns_of, insert
 from sessionlog.ledger.storable import within_64_bits
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sessionlog.ledger.rows import Row
+_R = TypeVar("_R", File, Response, Call)
 
 _CHUNK = 256  # rows whose columns are looked at together, while they are in the processor's cache
-_NULLABLE = {line.split()[0] for line in SCHEMA.splitlines() if line[:4].isspace() and "NOT NULL" not in line}
 
 
 def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
@@ -27,24 +25,38 @@ def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
     return "IN (SELECT id FROM temp.chosen)"
 
 
-def insert_rows(connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """Insert or replace rows; numbers beyond 64 bits are clamped.
+def select_rows(
+    connection: sqlite3.Connection, row: type[_R], rest: str, parameters: Mapping[str, Any] | Sequence[Any] = ()
+) -> Iterator[_R]:
+    """Yield the rows of a statement, which continues after `FROM` with a table called `r`."""
+    columns = ", ".join(f"r.{name}" for name in row._fields)
+    return map(row._make, connection.execute(f"SELECT {columns} FROM {rest}", parameters))  # noqa: S608 - names of the schema; values are bound
+
+
+def insert_rows(
+    connection: sqlite3.Connection, table: str, row: type[Row], rows: Sequence[Row], **replaced: Sequence[int]
+) -> None:
+    """Insert or replace rows of a table; numbers beyond 64 bits are clamped.
+
+    Columns that are given by name have these values, one for each row, in place of those in the rows.
 
     No None is bound, because sqlite3 takes ten times as long for it as for a number: a column without any value is left
     out of the statement, and other missing values are NaN, which SQLite stores as NULL.
     """
+    columns = columns_of(row)
     for start in range(0, len(rows), _CHUNK):
         kept: list[Sequence[object]] = []
         names = []
-        for name, values in zip(columns, zip(*rows[start : start + _CHUNK], strict=True), strict=True):
-            missing = values.count(None) if name in _NULLABLE else 0
+        for column, own in zip(columns, zip(*rows[start : start + _CHUNK], strict=True), strict=True):
+            values = replaced[column.name][start : start + _CHUNK] if column.name in replaced else own
+            missing = values.count(None) if column.is_nullable else 0
             if missing < len(values):
-                names.append(name)
+                names.append(column.name)
                 kept.append([math.nan if value is None else value for value in values] if missing else values)
-        write(connection, insert(table, tuple(names)), list(zip(*kept, strict=True)))
+        write(connection, insert(table, names), list(zip(*kept, strict=True)))
 
 
-def write(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
+def write(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Run a statement for many rows; numbers beyond 64 bits are clamped."""
     try:
         connection.executemany(statement, rows)

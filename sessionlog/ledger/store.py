@@ -9,8 +9,8 @@ from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.book import TABLES, Book
 from sessionlog.ledger.checksums import write_checksums
-from sessionlog.ledger.migrate import migrate
 from sessionlog.ledger.opening import WAIT_SECONDS, check_kind, checked, create_tables, refuse
+from sessionlog.ledger.tables import migrate
 from sessionlog.ledger.trust import file_flaw, is_older, owner_flaw
 from sessionlog.pricing.book import PriceBook
 

@@ -21,11 +21,13 @@ from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.checksums import write_checksums
+from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
 from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import SMALL_LOG, Job, Scanned, collector_off, head_of, identify_log, scan_job, tail_of
-from sessionlog.ledger.schema import ELSEWHERE, FILE, GONE, HERE, UNREADABLE, insert
+from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
+from sessionlog.ledger.statements import select_rows
 from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
@@ -43,13 +45,10 @@ BATCH = 1 << 30
 
 _TOGETHER = 4 << 20  # bytes of logs between two runs of the garbage collector
 
-_FILE = f"SELECT id, {', '.join(FILE)} FROM files"  # noqa: S608 - names of the schema
-_LONG = ("source", "head", "print", "prefix", "named", "checksum")
-_KNOWN = f"SELECT id, {', '.join(f'NULL AS {name}' if name in _LONG else name for name in FILE)} FROM files"  # noqa: S608 - names of the schema
+_LONG = frozenset({"source", "head", "print", "prefix", "named", "checksum"})
+_KNOWN = f"SELECT {', '.join(f'NULL AS {name}' if name in _LONG else name for name in File._fields)} FROM files"  # noqa: S608 - names of the schema
 """The columns that show whether a log has changed; the long ones are read later, for changed logs only."""
-_INSERT = insert("files", ("id", *FILE))
-_AT = {name: index for index, name in enumerate(("id", *FILE))}
-_IDENTITY = ("device", "inode", "size", "mtime_ns", "ctime_ns", "beside")
+_INSERT = insert("files", File._fields)
 
 
 class LedgerBusy(Exception):
@@ -135,10 +134,10 @@ def sync(
         listed = list(listed)
         stored = [(stored_path(item.path),) for item in listed]
         rows: Iterable[Any] = (
-            row for path in stored for row in book.connection.execute(f"{_FILE} WHERE path = ?", path)
+            row for path in stored for row in select_rows(book.connection, File, "files r WHERE path = ?", path)
         )
     else:
-        rows = book.connection.execute(_KNOWN)
+        rows = map(File._make, book.connection.execute(_KNOWN))
     known = _Known(rows)
     plan = _Plan(book, known)
     for item in listed:
@@ -178,7 +177,7 @@ class _Plan:
         unreadable: Those that could not be listed.
     """
 
-    def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]]) -> None:
+    def __init__(self, book: Book, known: Mapping[str, File]) -> None:
         self._book, self._known = book, known
         self._is_kept = any(file for _, _, file in book.connection.execute("PRAGMA database_list"))
         self.seen: set[str] = set()
@@ -204,11 +203,11 @@ class _Plan:
         identity = identify_log(item.source, item.path)
         row = self._known.get(item.path)
         if row is not None and identity is not None and is_current(row, item.source.parser_version, identity):
-            if row[_AT["missing"]]:
-                self.back.append(row[0])
+            if row.missing:
+                self.back.append(row.id)
             return
         if row is not None:
-            row = self._book.connection.execute(f"{_FILE} WHERE id = ?", (row[0],)).fetchone()
+            row = next(select_rows(self._book.connection, File, "files r WHERE id = ?", (row.id,)), None)
         resume = None if row is None or identity is None else self._resume(row, item, identity)
         self.jobs.append(
             Job(
@@ -217,40 +216,37 @@ class _Plan:
                 path=item.path,
                 size=0 if identity is None else identity[2] - (resume.offset if resume is not None else 0),
                 resume=resume,
-                prefix="" if row is None else row[_AT["prefix"]],
+                prefix="" if row is None else row.prefix,
                 again=self._is_kept,
             )
         )
 
-    def _resume(self, row: tuple[Any, ...], log: Log, identity: Identity) -> Resume | None:
+    def _resume(self, row: File, log: Log, identity: Identity) -> Resume | None:
         """Where a scan may be resumed: in the same file, if it has grown and all its problems are stored."""
-        offset = row[_AT["offset"]]
-        old: Identity = tuple(row[_AT[name]] for name in _IDENTITY)
-        same = old[:2] == identity[:2] and old[5] == identity[5] and (row[_AT["source"]], row[_AT["parser"]]) == (
+        offset = row.offset
+        old = _identity_of(row)
+        same = old[:2] == identity[:2] and old[5] == identity[5] and (row.source, row.parser) == (
             log.source.id,
             log.source.parser_version,
         )  # fmt: skip
-        grown = identity[2] > old[2] or (identity[2:5] == old[2:5] and not row[_AT["settled"]])
-        if not (offset and same and grown) or row[_AT["missing"]] == UNREADABLE:
+        grown = identity[2] > old[2] or (identity[2:5] == old[2:5] and not row.settled)
+        if not (offset and same and grown) or row.missing == UNREADABLE:
             return None
-        named = problems_of(row[_AT["named"]])
-        if len(named) != row[_AT["problems"]] or any(problem.kind == "bad_compression" for problem in named):
+        named = problems_of(row.named)
+        if len(named) != row.problems or any(problem.kind == "bad_compression" for problem in named):
             return None  # damage of a packed log affects all rows behind it
-        [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row[0],))
-        return Resume(offset=offset, line=row[_AT["line"]], state=state[0][0]) if state else None
+        [*state] = self._book.connection.execute("SELECT state FROM resumes WHERE file_id = ?", (row.id,))
+        return Resume(offset=offset, line=row.line, state=state[0][0]) if state else None
 
 
-class _Known(Mapping[str, tuple[Any, ...]]):
+class _Known(Mapping[str, File]):
     """Path → row of each known log; rows are packed and without the path, because there may be very many."""
 
-    def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        at = _AT["path"]
-        self._packed = {path_of(row[at]): marshal.dumps((*row[:at], *row[at + 1 :])) for row in rows}
+    def __init__(self, rows: Iterable[File]) -> None:
+        self._packed = {path_of(row.path): marshal.dumps(tuple(row._replace(path=None))) for row in rows}
 
-    def __getitem__(self, path: str) -> tuple[Any, ...]:
-        row: tuple[Any, ...] = marshal.loads(self._packed[path])  # noqa: S302 - packed here
-        at = _AT["path"]
-        return (*row[:at], stored_path(path), *row[at:])
+    def __getitem__(self, path: str) -> File:
+        return File._make(marshal.loads(self._packed[path]))._replace(path=stored_path(path))  # noqa: S302 - packed here
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._packed)
@@ -259,19 +255,14 @@ class _Known(Mapping[str, tuple[Any, ...]]):
         return len(self._packed)
 
 
-def is_current(row: tuple[Any, ...], parser: int, identity: Identity) -> bool:
+def is_current(row: File, parser: int, identity: Identity) -> bool:
     """Whether a log is unchanged since it was read, and was read by the present version of its parser."""
     return bool(
-        row[_AT["settled"]]
-        and row[_AT["parser"]] == parser
-        and row[_AT["missing"]] != UNREADABLE
-        and is_same(row[_AT["device"] : _AT["beside"] + 1], identity)
+        row.settled and row.parser == parser and row.missing != UNREADABLE and is_same(_identity_of(row), identity)
     )
 
 
-def _lost(
-    book: Book, known: Mapping[str, tuple[Any, ...]], plan: _Plan, places: Sequence[str]
-) -> tuple[dict[int, int], int]:
+def _lost(book: Book, known: Mapping[str, File], plan: _Plan, places: Sequence[str]) -> tuple[dict[int, int], int]:
     """Return id → new value of `missing` for known logs that are not listed, and how many logs are out of reach.
 
     The places of these become problems of the book.
@@ -281,7 +272,7 @@ def _lost(
     for path in known:
         if path not in plan.seen:
             row = known[path]
-            log = Known(path, row[0], row[_AT["missing"]], row[_AT["device"]])
+            log = Known(path, row.id, row.missing, row.device)
             why = missing.why(log)
             if log.missing != why:
                 lost[log.file_id] = why
@@ -293,7 +284,7 @@ def _lost(
 class _Inserter:
     """Inserts the results of scans, in transactions of many logs."""
 
-    def __init__(self, book: Book, known: Mapping[str, tuple[Any, ...]], plan: _Plan) -> None:
+    def __init__(self, book: Book, known: Mapping[str, File], plan: _Plan) -> None:
         self._book, self._known, self._plan = book, known, plan
         self._writer: Writer | None = None
         self._paused: Writer | None = None
@@ -308,9 +299,9 @@ class _Inserter:
             writer = self._open()
         update = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
         changes = {**lost, **dict.fromkeys(self._plan.back, HERE)}
-        changed = [row for row in self._known.values() if row[0] in changes] if changes else []
-        stamps = {row[0]: row[_AT["stamp"]] for row in changed}
-        missing = {row[0]: row[_AT["missing"]] for row in changed}
+        changed = [row for row in self._known.values() if row.id in changes] if changes else []
+        stamps = {row.id: row.stamp for row in changed}
+        missing = {row.id: row.missing for row in changed}
         self._book.connection.executemany(update, [(why, one, stamps[one]) for one, why in changes.items()])
         for file_id, why in changes.items():
             if ELSEWHERE in {why, missing[file_id]}:
@@ -336,25 +327,26 @@ class _Inserter:
         job = self._plan.jobs[scanned.number]
         writer = self._open()
         before = self._known.get(job.path)
-        row = self._book.connection.execute(f"{_FILE} WHERE path = ?", (stored_path(job.path),)).fetchone()
-        if (None if row is None else row[_AT["stamp"]]) != (None if before is None else before[_AT["stamp"]]):
+        found = select_rows(self._book.connection, File, "files r WHERE path = ?", (stored_path(job.path),))
+        row = next(found, None)
+        if (None if row is None else row.stamp) != (None if before is None else before.stamp):
             return
         if scanned.rows.failed:
             self._unreadable(row, scanned, writer)
             return
         values = _file_values(job, scanned, self._plan.sources[job.source].parser_version, row)
-        file_id = values[0]
+        file_id = values.id
         if row is None:
             file_id = int(self._book.connection.execute(_INSERT, values).lastrowid or 0)
         else:
             self._book.connection.execute(_INSERT, values)
         if row is None or _is_another(row, scanned, job.path):
             self._new.append(job.number)
-        if row is not None and row[_AT["missing"]] == ELSEWHERE:
+        if row is not None and row.missing == ELSEWHERE:
             writer.move(file_id, counts=True)
         with collector_off():
             writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
-        if row is not None and row[_AT["missing"]]:
+        if row is not None and row.missing:
             self._is_marked = True
             writer.touch([file_id])
         self._keep_state(file_id, scanned)
@@ -376,17 +368,17 @@ class _Inserter:
         if resume is not None and scanned.prefix and isinstance(resume.state, bytes):
             self._book.connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
 
-    def _unreadable(self, row: tuple[Any, ...] | None, scanned: Scanned, writer: Writer) -> None:
+    def _unreadable(self, row: File | None, scanned: Scanned, writer: Writer) -> None:
         """Mark a log that cannot be read now: its rows stay, the report names it, and the next sync tries again."""
         self.failed += 1
         self._book.note(scanned.rows.problems)
-        if row is not None and row[_AT["missing"]] != UNREADABLE:
+        if row is not None and row.missing != UNREADABLE:
             self._book.connection.execute(
-                "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row[0])
+                "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row.id)
             )
-            if row[_AT["missing"]] == ELSEWHERE:
-                writer.move(row[0], counts=True)
-            writer.touch([row[0]])
+            if row.missing == ELSEWHERE:
+                writer.move(row.id, counts=True)
+            writer.touch([row.id])
             self._is_marked = True
 
     def commit(self, *, is_last: bool = False) -> None:
@@ -430,26 +422,46 @@ class _Inserter:
                 self._book.connection.execute("ROLLBACK")
 
 
-def _is_another(row: tuple[Any, ...], scanned: Scanned, path: str) -> bool:
+def _is_another(row: File, scanned: Scanned, path: str) -> bool:
     """Whether a known path now has another log; a log that only grew is the same, even if it was read whole."""
-    known: str = row[_AT["head"]]
+    known: str = row.head
     if not scanned.from_start or known == scanned.head:
         return False
-    same = scanned.identity is not None and scanned.identity[:2] == row[_AT["device"] : _AT["inode"] + 1]
+    same = scanned.identity is not None and scanned.identity[:2] == (row.device, row.inode)
     count = int(known.partition(":")[0] or 0)
     return not (same and count and head_of(path, count) == known)
 
 
-def _file_values(job: Job, scanned: Scanned, parser: int, row: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    identity = scanned.identity or (0, 0, 0, 0, 0, "")
+def _file_values(job: Job, scanned: Scanned, parser: int, row: File | None) -> File:
     resume, problems = scanned.rows.resume, scanned.rows.problems
-    line = 0 if resume is None else resume.line
     if not scanned.from_start and row is not None and job.resume is not None:
-        before = [one for one in problems_of(row[_AT["named"]]) if one.offset < job.resume.offset]
+        before = [one for one in problems_of(row.named) if one.offset < job.resume.offset]
         problems = Problems(count=problems.count + len(before), first=(*before, *problems.first))
-    return (
-        None if row is None else row[0], stored_path(job.path), job.source, parser, *identity,
-        scanned.settled and scanned.identity is not None, scanned.offset, line, scanned.head, scanned.print,
-        scanned.prefix,
-        HERE, 1 if row is None else row[_AT["stamp"]] + 1, problems.count, problems_text(problems), "",
-    )  # fmt: skip
+    device, inode, size, mtime_ns, ctime_ns, beside = scanned.identity or (0, 0, 0, 0, 0, "")
+    return File(
+        id=None if row is None else row.id,
+        path=stored_path(job.path),
+        source=job.source,
+        parser=parser,
+        device=device,
+        inode=inode,
+        size=size,
+        mtime_ns=mtime_ns,
+        ctime_ns=ctime_ns,
+        beside=beside,
+        settled=scanned.settled and scanned.identity is not None,
+        offset=scanned.offset,
+        line=0 if resume is None else resume.line,
+        head=scanned.head,
+        print=scanned.print,
+        prefix=scanned.prefix,
+        missing=HERE,
+        stamp=1 if row is None else row.stamp + 1,
+        problems=problems.count,
+        named=problems_text(problems),
+    )
+
+
+def _identity_of(row: File) -> Identity:
+    """Return the identity that a log had when it was read."""
+    return row.device, row.inode, row.size, row.mtime_ns, row.ctime_ns, row.beside

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessionlog.ledger.schema import LABEL
+from sessionlog.ledger.columns import Label
 
 _OF_PLACE = (
     "machine_id", "source", "session", "session_key", "time_ns", "active_ms", "project", "branch", "version", "agent",
 )  # fmt: skip
+_NAMES_OF_NUMBERS = tuple(name for name in Label._fields if name not in _OF_PLACE)
 _OF_NUMBERS = (
     "requests", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
     "cache_write_1h_tokens", "reasoning_tokens", "recorded_nano_usd", "estimated_nano_usd", "saved_nano_usd",
-    "price_list", "priced", "latency_ms", *(name for name in LABEL if name not in _OF_PLACE),
+    "price_list", "priced", "latency_ms", *_NAMES_OF_NUMBERS,
 )  # fmt: skip
 
 RESPONSE = ("key", *_OF_PLACE, *_OF_NUMBERS)
@@ -44,9 +45,8 @@ _TOTAL = " + ".join(
 )
 _HEAVIEST = f"""output_tokens DESC, {_TOTAL} DESC, input_tokens DESC, cache_read_tokens DESC, cache_write_tokens DESC,
     cache_write_1h_tokens DESC, reasoning_tokens DESC, recorded_nano_usd DESC NULLS LAST,
-    estimated_nano_usd DESC NULLS LAST, saved_nano_usd DESC NULLS LAST, latency_ms DESC NULLS LAST, requests DESC,
-    failed DESC, priced DESC, quality DESC, granularity DESC, provider DESC, model DESC, response_model DESC,
-    speed DESC, service_tier DESC, skill DESC NULLS LAST, plugin DESC NULLS LAST, mcp DESC NULLS LAST,
+    estimated_nano_usd DESC NULLS LAST, saved_nano_usd DESC NULLS LAST, requests DESC, failed DESC, priced DESC,
+    latency_ms DESC NULLS LAST, {", ".join(f"{name} DESC NULLS LAST" for name in _NAMES_OF_NUMBERS)},
     price_list DESC NULLS LAST"""
 _EARLIEST = """time_ns NULLS LAST, counts DESC, active_ms DESC, source, session, project, branch, version, agent,
     machine_id, record"""

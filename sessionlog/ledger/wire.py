@@ -25,30 +25,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sessionlog.events.names import UNKNOWN
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.hashes import hash_name
-from sessionlog.ledger.copies import Names, Winner, label_of
-from sessionlog.ledger.costs import PricedLabels
+from sessionlog.ledger.columns import Label, Response, WireMatch, names_of
+from sessionlog.ledger.copies import Names, Winner, label_of, numbers_of, total_tokens
+from sessionlog.ledger.costs import OF_PRICES, PricedLabels, usage_of
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
-from sessionlog.ledger.rows import Row
-from sessionlog.ledger.schema import LABEL, MADE, RESPONSE
+from sessionlog.ledger.schema import MADE
 from sessionlog.ledger.statements import choose, insert_rows
 from sessionlog.ledger.wire_sums import reduce_sums, response_rows
 from sessionlog.pricing.book import PriceBook
 
-_AT = {name: index for index, name in enumerate(RESPONSE)}
-_MATCH = (
-    "wire_session", "file_id", "n", "session_id", "log_file", "log_n", "matched_by", "made_file", "made_n",
-)  # fmt: skip
-_TOKENS = ("input", "cache_read", "cache_write", "output")
-_WITH_TOKENS = (
-    *_TOKENS, "cache_write_1h", "reasoning", "recorded_nano", "cost_nano", "estimate_nano", "saved_nano", "priced",
-)  # fmt: skip
+_WITH_TOKENS = (*names_of(Response, "tokens"), *names_of(Response, "money"), "priced")
 """What comes from the row whose tokens count."""
-_USAGE = (*_TOKENS, "cache_write_1h", "reasoning")
 _COSTS = ("cost_nano", "estimate_nano", "saved_nano")
-_OF_PRICES = ("provider", "model", "response_model", "speed", "service_tier")
 _QUALITIES = ("estimated", "partial", "exact")
 _LAST_NS = 2**63 - 1  # of the times that the ledger can hold
 _N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
@@ -124,7 +114,7 @@ def _affected(connection: sqlite3.Connection, changed: set[int]) -> tuple[set[in
 
 def _is_inside(call: Call, wires: _Cluster) -> bool:
     """Whether a request on the wire was answered in the time of its session: else a clock has jumped."""
-    start, last = wires[call.row[_AT["session_id"]]]
+    start, last = wires[call.row.session_id]
     return start <= call.end_ns <= last
 
 
@@ -155,10 +145,10 @@ def _match(connection: sqlite3.Connection, names: Names, namer: _Namer, clusters
 def _match_cluster(connection: sqlite3.Connection, names: Names, namer: _Namer, wires: _Cluster) -> set[int]:
     on_wire = _requests_on_wire(connection, names, wires)
     logged = _requests_in_logs(connection, names, wires)
-    summed = [call for call in logged if call.row[_AT["summed"]]]
+    summed = [call for call in logged if call.row.summed]
     pairs = pair_calls(
-        (call for call in on_wire if call.row[_AT["requests"]] and _is_inside(call, wires)),
-        (call for call in logged if not call.row[_AT["summed"]]),
+        (call for call in on_wire if call.row.requests and _is_inside(call, wires)),
+        (call for call in logged if not call.row.summed),
     )
     made = [_made_of(pair, namer) for pair in pairs]
     matches = [_match_row(pair.wire, pair.log, row, pair.matched_by) for pair, row in zip(pairs, made, strict=True)]
@@ -166,13 +156,13 @@ def _match_cluster(connection: sqlite3.Connection, names: Names, namer: _Namer, 
     of_models = _by_model(homes)
     paired = {id(pair.wire) for pair in pairs}
     for call in on_wire:
-        others = homes.get(call.row[_AT["session_id"]])
+        others = homes.get(call.row.session_id)
         if others and id(call) not in paired:
-            same_model = of_models.get((call.row[_AT["session_id"]], call.names[1]), others)
+            same_model = of_models.get((call.row.session_id, call.names[1]), others)
             made.append(_adopted(call, _nearest(others, call).log, _nearest(same_model, call).log, namer))
             matches.append(_match_row(call, None, made[-1], ""))
-    insert_rows(connection, "responses", RESPONSE, made)
-    insert_rows(connection, "wire_matches", _MATCH, matches)
+    insert_rows(connection, "responses", Response, made)
+    insert_rows(connection, "wire_matches", WireMatch, matches)
     replaced = [place for match in matches for place in (match[1:3], match[4:6]) if place[0] is not None]
     connection.executemany("UPDATE responses SET counts = 0 WHERE file_id = ? AND n = ?", replaced)
     absorbed = f"UPDATE all_sessions SET absorbed = ? WHERE id {choose(connection, wires)} AND absorbed <> ?"  # noqa: S608 - no values
@@ -191,11 +181,11 @@ def _homes(
     """
     homes: dict[int, list[Pair]] = {}
     for pair in sorted(pairs, key=lambda pair: pair.wire.order):
-        homes.setdefault(pair.wire.row[_AT["session_id"]], []).append(pair)
+        homes.setdefault(pair.wire.row.session_id, []).append(pair)
     alone: dict[int, list[Call]] = {}
     for call in sorted(on_wire, key=lambda call: call.order):
-        if call.row[_AT["session_id"]] not in homes:
-            alone.setdefault(call.row[_AT["session_id"]], []).append(call)
+        if call.row.session_id not in homes:
+            alone.setdefault(call.row.session_id, []).append(call)
     free = sorted(summed, key=lambda call: call.order)
     for session, calls in sorted(alone.items(), key=lambda one: one[1][0].order):
         start, last = wires[session]
@@ -227,7 +217,7 @@ def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: _Clus
     chosen = choose(connection, wires)
     sources = dict(connection.execute(f"SELECT id, on_wire_of FROM all_sessions WHERE id {chosen}"))  # noqa: S608 - no values
     rows = response_rows(connection, wires, "r.counts")
-    return [_call(row, names, sources[row[_AT["session_id"]]], wires[row[_AT["session_id"]]][0]) for row in rows]
+    return [_call(row, names, sources[row.session_id], wires[row.session_id][0]) for row in rows]
 
 
 def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Cluster) -> list[Call]:
@@ -244,77 +234,76 @@ def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Clus
     sources: dict[int, str] = dict(found.fetchall())
     wanted_rows = "(r.counts AND r.requests = 1 AND NOT r.summed OR r.chosen AND r.summed)"
     rows = response_rows(connection, sources, f"{wanted_rows} AND r.time_ns BETWEEN {first} AND {last}")
-    granularity = LABEL.index("granularity")
     return [
-        _call(row, names, sources[row[_AT["session_id"]]], None)
+        _call(row, names, sources[row.session_id], None)
         for row in rows
-        if row[_AT["summed"]] or names.label(row[_AT["label_id"]])[granularity] == "request"
+        if row.summed or names.label(row.label_id).granularity == "request"
     ]
 
 
-def _call(row: Row, names: Names, source: str, start_ns: int | None) -> Call:
+def _call(row: Response, names: Names, source: str, start_ns: int | None) -> Call:
     """A request; `start_ns` is the start of its session on the wire, before which it was not sent."""
-    label = names.label(row[_AT["label_id"]])
-    end_ns, latency_ms = row[_AT["time_ns"]], row[_AT["latency_ms"]]
-    model, served = label[LABEL.index("model")], label[LABEL.index("response_model")]
-    begin_ns = end_ns
+    label = names.label(row.label_id)
+    begin_ns = end_ns = row.time_ns or 0
     if start_ns is not None:
-        begin_ns = min(end_ns, max(start_ns, end_ns - int((latency_ms or 0) * 1_000_000)))
-    content = (names.session(row[_AT["session_id"]]), names.path(row[0]), label, row[_AT["requests"] :])
-    input_tokens, cache_read, cache_write, output = (row[_AT[name]] for name in _TOKENS)
+        begin_ns = min(end_ns, max(start_ns, end_ns - int((row.latency_ms or 0) * 1_000_000)))
+    content = (names.session(row.session_id), names.path(row.file_id), tuple(label), numbers_of(row))
     return Call(
         begin_ns=begin_ns,
         end_ns=end_ns,
-        tokens=(input_tokens, cache_read, cache_write, output),
-        failed=bool(row[_AT["failed"]]),
-        response_id=row[_AT["response_id"]],
-        names=(model if served == UNKNOWN else served, model),
+        tokens=(row.input, row.cache_read, row.cache_write, row.output),
+        failed=bool(row.failed),
+        response_id=row.response_id,
+        names=(label.model if label.response_model == UNKNOWN else label.response_model, label.model),
         source=source,
         order=(end_ns, hash_name(repr(content), b"")),
         row=row,
     )
 
 
-def _match_row(wire: Call, log: Call | None, made: Row, matched_by: str) -> Row:
-    log_file, log_n = (None, None) if log is None else log.row[:2]
-    return (
-        wire.row[_AT["session_id"]], *wire.row[:2], made[_AT["session_id"]], log_file, log_n, matched_by, *made[:2],
-    )  # fmt: skip
+def _match_row(wire: Call, log: Call | None, made: Response, matched_by: str) -> WireMatch:
+    return WireMatch(
+        wire_session=wire.row.session_id,
+        file_id=wire.row.file_id,
+        n=wire.row.n,
+        session_id=made.session_id,
+        log_file=None if log is None else log.row.file_id,
+        log_n=None if log is None else log.row.n,
+        matched_by=matched_by,
+        made_file=made.file_id,
+        made_n=made.n,
+    )
 
 
-def _made(row: Row, wire: Call, changes: Mapping[str, Any]) -> Row:
+def _made(row: Response, wire: Call, changes: Mapping[str, Any]) -> Response:
     """A row that counts in a log's place, with the number that the request on the wire gives it."""
-    made = list(row)
-    number = MADE - (wire.row[0] << _N | wire.row[1] & (1 << _N) - 1)
-    own: Mapping[str, Any] = {"n": number, "family": None, "key": None, "superseded_by": None, "counts": 1, "chosen": 1}
-    for name, value in {**own, **changes}.items():
-        made[_AT[name]] = value
-    return tuple(made)
+    number = MADE - (wire.row.file_id << _N | wire.row.n & (1 << _N) - 1)
+    own = {"n": number, "family": None, "key": None, "superseded_by": None, "counts": 1, "chosen": 1}
+    return row._replace(**{**own, **changes})
 
 
-def _made_of(pair: Pair, namer: _Namer) -> Row:
+def _made_of(pair: Pair, namer: _Namer) -> Response:
     """The row made of a pair."""
     wire, log = pair.wire.row, pair.log.row
     changes: dict[str, Any] = {}
-    if wire[_AT["latency_ms"]] is not None:
-        changes = {name: wire[_AT[name]] for name in ("latency_ms", "latency_bucket")}
+    if wire.latency_ms is not None:
+        changes = {"latency_ms": wire.latency_ms, "latency_bucket": wire.latency_bucket}
     if _weight(wire, namer.names) > _weight(log, namer.names):
-        changes |= {name: wire[_AT[name]] for name in _WITH_TOKENS}
-        on_wire, logged = namer.label(wire), namer.label(log)
-        own = logged | {"quality": on_wire["quality"]}
+        changes |= {name: getattr(wire, name) for name in _WITH_TOKENS}
+        on_wire = namer.names.label(wire.label_id)
+        own = namer.names.label(log.label_id)._replace(quality=on_wire.quality)
         made = _made(log, pair.wire, changes)
-        changes |= namer.name(made, own, own | {name: on_wire[name] for name in _OF_PRICES})
+        changes |= namer.name(made, own, own._replace(**{name: getattr(on_wire, name) for name in OF_PRICES}))
     return _made(log, pair.wire, changes)
 
 
-def _weight(row: Row, names: Names) -> tuple[int, int, int]:
+def _weight(row: Response, names: Names) -> tuple[int, int, int]:
     """Of two records of a request the one of the greater weight has its tokens."""
-    quality = names.label(row[_AT["label_id"]])[LABEL.index("quality")]
-    tokens = [row[_AT[name]] for name in _TOKENS]
-    return _QUALITIES.index(quality) if quality in _QUALITIES else -1, tokens[-1], sum(tokens)
+    quality = names.label(row.label_id).quality
+    return _QUALITIES.index(quality) if quality in _QUALITIES else -1, row.output, total_tokens(row)
 
 
-def _adopted(call: Call, nearest: Call, same_model: Call, namer: _Namer) -> Row:
+def _adopted(call: Call, nearest: Call, same_model: Call, namer: _Namer) -> Response:
     """The row of a request that is only on the wire: in the session of a pair, from the provider of a pair.
 
     Args:
@@ -323,10 +312,10 @@ def _adopted(call: Call, nearest: Call, same_model: Call, namer: _Namer) -> Row:
         same_model: That of the nearest pair with its model; `nearest` if there is none.
         namer: Names and prices the row.
     """
-    own = dict(zip(LABEL, label_of(Winner(call.row, nearest.row), namer.names), strict=True))
-    provider = namer.label(same_model.row)["provider"]
-    place = {name: nearest.row[_AT[name]] for name in ("file_id", "session_id")}
-    changes = namer.name(call.row, own if provider == UNKNOWN else own | {"provider": provider}, own)
+    own = label_of(Winner(call.row, nearest.row), namer.names)
+    provider = namer.names.label(same_model.row.label_id).provider
+    changes = namer.name(call.row, own if provider == UNKNOWN else own._replace(provider=provider), own)
+    place = {"file_id": nearest.row.file_id, "session_id": nearest.row.session_id}
     return _made(call.row, call, place | changes | {"active_ms": 0, "response_id": None})
 
 
@@ -342,11 +331,7 @@ class _Namer:
         self._ids = ids
         self._priced = PricedLabels(prices)
 
-    def label(self, row: Row) -> dict[str, Any]:
-        """Return the names of a row's label."""
-        return dict(zip(LABEL, self.names.label(row[_AT["label_id"]]), strict=True))
-
-    def name(self, row: Row, label: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    def name(self, row: Response, label: Label, other: Label) -> dict[str, Any]:
         """Return label and costs for a row: of the first of two labels at which its cost is known, else of the first.
 
         Behind a gateway the provider's name on the wire is that of a host, which has no prices; where an agent asks
@@ -359,15 +344,10 @@ class _Namer:
                 return others
         return changes
 
-    def _at(self, row: Row, label: Mapping[str, Any]) -> dict[str, Any]:
+    def _at(self, row: Response, label: Label) -> dict[str, Any]:
         """Return a label's number, and what a row costs at its prices."""
-        names = tuple(label[name] for name in LABEL)
-        usage = TokenUsage(**{name: row[_AT[name]] for name in _USAGE})
-        recorded, requests, failed, priced = (
-            row[_AT[name]] for name in ("recorded_nano", "requests", "failed", "priced")
-        )
         costs = self._priced.cost(
-            self._priced.number(names), usage, row[_AT["time_ns"]], recorded, requests, failed=bool(failed),
-            priced=bool(priced),
+            self._priced.number(label), usage_of(row), row.time_ns, row.recorded_nano, row.requests,
+            failed=bool(row.failed), priced=bool(row.priced),
         )  # fmt: skip
-        return {"label_id": self._ids.label_id(names)} | dict(zip(_COSTS, costs, strict=True))
+        return {"label_id": self._ids.label_id(label)} | dict(zip(_COSTS, costs, strict=True))

@@ -8,30 +8,23 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sessionlog.events.tokens import TokenUsage
 from sessionlog.hashes import hash_name
-from sessionlog.ledger.costs import PricedLabels
+from sessionlog.ledger.columns import Call, Facts, Limit, Response
+from sessionlog.ledger.costs import PricedLabels, usage_of
 from sessionlog.ledger.current_prices import write_current_prices
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
-from sessionlog.ledger.rows import LogRows, Row
-from sessionlog.ledger.schema import CALL, LIMIT, RESPONSE
-from sessionlog.ledger.statements import insert_rows, write
+from sessionlog.ledger.rows import LogRows
+from sessionlog.ledger.statements import insert_rows, select_rows, write
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.record import Limit
+from sessionlog.sources.record import Limit as ReportedLimit
 
-_FACTS = ("file_id", "session_id", "n", "facts")
 _DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
-_PRICED = """SELECT file_id, n, label_id, time_ns, requests, failed, input, output, cache_read, cache_write,
-    cache_write_1h, reasoning, recorded_nano, priced, cost_nano, estimate_nano, saved_nano FROM responses
-    WHERE (file_id, n) > (?, ?) AND n >= 0 AND {condition} ORDER BY file_id, n LIMIT ?"""
 _BATCH = 8192  # responses that are in memory at once
-_FAMILY, _KEY, _SESSION, _TIME, _SUPERSEDED_BY = (
-    RESPONSE.index(name) for name in ("family", "key", "session_id", "time_ns", "superseded_by")
-)
 _NO_RESPONSE = (1 << 63) - 1  # the time from which a session has changed that got new facts alone
 
 
@@ -74,34 +67,44 @@ class Writer:
         for batch in scan.batches():
             labels = list(map(self._ids.label_id, batch.labels))
             names = list(map(self._ids.name_id, batch.names))
-            facts: list[Row] = []
-            responses: list[Row] = []
-            calls: list[Row] = []
+            facts: list[Facts] = []
+            responses: list[Response] = []
+            calls: list[Call] = []
+            sessions_of_responses: list[int] = []
+            sessions_of_calls: list[int] = []
             for session in batch.sessions:
                 session_id = self._ids.session_id(session.name)
                 self._touched.add(session_id, None if from_start else _NO_RESPONSE)
                 if session.facts:
-                    facts.append((file_id, session_id, number, session.facts))
+                    facts.append(Facts(file_id, session_id, number, session.facts))
                     number += 1
-                responses += [
-                    (file_id, i, session_id, labels[row[0]], *row[1:]) for i, row in enumerate(session.responses, n)
-                ]
-                n += len(session.responses)
-                calls += [(file_id, i, session_id, names[row[0]], *row[1:]) for i, row in enumerate(session.calls, m)]
-                m += len(session.calls)
-            if any(row[_SUPERSEDED_BY] for row in responses):
-                responses = list(map(with_own_family, responses))
-            insert_rows(self._connection, "responses", RESPONSE, responses)
-            insert_rows(self._connection, "calls", CALL, calls)
+                responses += session.responses
+                sessions_of_responses += [session_id] * len(session.responses)
+                calls += session.calls
+                sessions_of_calls += [session_id] * len(session.calls)
+            if any(row.superseded_by for row in responses):
+                responses = [with_own_family(row, file_id, i) for i, row in enumerate(responses, n)]
+            insert_rows(
+                self._connection, "responses", Response, responses,
+                file_id=[file_id] * len(responses), n=range(n, n + len(responses)),
+                session_id=sessions_of_responses, label_id=[labels[row.label_id] for row in responses],
+            )  # fmt: skip
+            insert_rows(
+                self._connection, "calls", Call, calls,
+                file_id=[file_id] * len(calls), n=range(m, m + len(calls)),
+                session_id=sessions_of_calls, name_id=[names[row.name_id] for row in calls],
+            )  # fmt: skip
+            n += len(responses)
+            m += len(calls)
             if not self._touched.whole:
-                self._touched.families.update(row[_FAMILY] for row in responses if row[_FAMILY] is not None)
-                self._touched.calls.update(row[4] for row in calls)
+                self._touched.families.update(row.family for row in responses if row.family is not None)
+                self._touched.calls.update(row.key for row in calls)
             if not from_start:
-                for row in responses:
-                    self._touched.add(row[_SESSION], row[_TIME])
+                for session_id, row in zip(sessions_of_responses, responses, strict=True):
+                    self._touched.add(session_id, row.time_ns)
                 # The new facts include the earlier ones.
-                self._write(_DELETE_FACTS, [row[:2] for row in facts])
-            insert_rows(self._connection, "log_sessions", _FACTS, facts)
+                self._write(_DELETE_FACTS, [(row.file_id, row.session_id) for row in facts])
+            insert_rows(self._connection, "log_sessions", Facts, facts)
         if not from_start:
             fold_repeats(self._connection, self._ids, self._touched, file_id, first, first_call)
         self._limits(file_id, scan)
@@ -120,7 +123,7 @@ class Writer:
             ).fetchone()
             if known is None or known <= (limit.time_ns, limit.resets_ns or 0, limit.used_percent):
                 self._connection.execute("DELETE FROM limits WHERE file_id = ? AND name = ?", name)
-                insert_rows(self._connection, "limits", LIMIT, [_limit_row(file_id, scan.source, limit)])
+                insert_rows(self._connection, "limits", Limit, [_limit_row(file_id, scan.source, limit)])
 
     def drop(self, file_id: int) -> None:
         """Delete all rows of a log."""
@@ -171,21 +174,24 @@ class Writer:
     def reprice(self, condition: str = "TRUE") -> None:
         """Estimate every response again, at new prices, or those that satisfy a condition."""
         labels = PricedLabels(self._prices)
-        names = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning")
         last = (0, -1)
-        while rows := self._connection.execute(_PRICED.format(condition=condition), (*last, _BATCH)).fetchall():
+        where = (
+            f"responses r WHERE (r.file_id, r.n) > (?, ?) AND r.n >= 0 AND {condition} ORDER BY r.file_id, r.n LIMIT ?"
+        )
+        while rows := list(select_rows(self._connection, Response, where, (*last, _BATCH))):
             changed = []
-            for file_id, n, label, time_ns, requests, failed, *tokens, recorded, priced, known, estimate, saved in rows:
-                usage = TokenUsage(**dict(zip(names, tokens, strict=True)))
-                number = labels.number(self._ids.label(label))
-                cost = labels.cost(number, usage, time_ns, recorded, requests, failed=bool(failed), priced=bool(priced))
-                if cost != (known, estimate, saved):
-                    changed.append((*cost, file_id, n))
+            for row in rows:
+                cost = labels.cost(
+                    labels.number(self._ids.label(row.label_id)), usage_of(row), row.time_ns, row.recorded_nano,
+                    row.requests, failed=bool(row.failed), priced=bool(row.priced),
+                )  # fmt: skip
+                if cost != (row.cost_nano, row.estimate_nano, row.saved_nano):
+                    changed.append((*cost, row.file_id, row.n))
             self._write(
                 "UPDATE responses SET cost_nano = ?, estimate_nano = ?, saved_nano = ? WHERE file_id = ? AND n = ?",
                 changed,
             )
-            last = rows[-1][:2]
+            last = (rows[-1].file_id, rows[-1].n)
         self.touch_all()
 
     def reconcile(self) -> None:
@@ -194,7 +200,7 @@ class Writer:
         write_current_prices(self._connection, self._prices)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
-    def _write(self, statement: str, rows: Sequence[Row]) -> None:
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         write(self._connection, statement, rows)
 
 
@@ -203,16 +209,22 @@ def own_family(file_id: int, n: int) -> int:
     return hash_name(f"{file_id}.{n}", b"")
 
 
-def with_own_family(row: Row) -> Row:
+def with_own_family(row: Response, file_id: int, n: int) -> Response:
     """Give a superseded response without a family one of its own, by which `reconcile` finds it."""
-    if not row[_SUPERSEDED_BY] or row[_FAMILY] is not None:
+    if not row.superseded_by or row.family is not None:
         return row
-    own = own_family(row[0], row[1])
-    return *row[:_FAMILY], own, own, *row[_KEY + 1 :]
+    own = own_family(file_id, n)
+    return row._replace(family=own, key=own)
 
 
-def _limit_row(file_id: int, source: str, limit: Limit) -> Row:
-    return (
-        file_id, source, storable(limit.name), limit.time_ns, limit.used_percent, limit.window_minutes,
-        limit.resets_ns, storable(limit.plan),
-    )  # fmt: skip
+def _limit_row(file_id: int, source: str, limit: ReportedLimit) -> Limit:
+    return Limit(
+        file_id=file_id,
+        source=source,
+        name=storable(limit.name),
+        time_ns=limit.time_ns,
+        used_percent=limit.used_percent,
+        window_minutes=limit.window_minutes,
+        resets_ns=limit.resets_ns,
+        plan=storable(limit.plan),
+    )

@@ -12,7 +12,7 @@ from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.zones import day_key, hour_key, month_key, week_key
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.schema import ATTRIBUTION
+from sessionlog.ledger.columns import Label, names_of
 from tests.ledger.entries import NOON, SECOND, book_of, record, session
 from tests.profiles import examples
 
@@ -100,7 +100,7 @@ def test_missing_keys_are_unknown():
     bare = session("s", record(provider="unknown", model="unknown", time_ns=None), source="unknown", status="")
     keys = (*(key for key in KEYS if key not in ("session", "agent", "machine")), "meta.team")
     [row] = fold_usage(book_of(bare), selection(by=keys)).rows
-    assert row.keys == dict.fromkeys(keys, "unknown") | dict.fromkeys(ATTRIBUTION, "-")
+    assert row.keys == dict.fromkeys(keys, "unknown") | dict.fromkeys(names_of(Label, "charged"), "-")
     assert tuple(row.keys) == keys
 
 

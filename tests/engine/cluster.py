@@ -5,16 +5,13 @@ Rows are grouped as a shuffle would group them and decided on by the same functi
 
 from contextlib import contextmanager
 from itertools import groupby
+from operator import attrgetter
 from types import SimpleNamespace
 
 from sessionlog.engine import spark
 from sessionlog.engine.portable import scan_tasks, winning_calls, winning_responses
-from sessionlog.ledger.schema import CALL, QUARTER_NS, RESPONSE
-
-SUMS = (
-    "requests", "failed", "input", "output", "cache_read", "cache_write", "reasoning", "cost_nano", "estimate_nano",
-    "active_ms", "saved_nano",
-)  # fmt: skip
+from sessionlog.ledger.columns import Call, Response, names_of
+from sessionlog.ledger.schema import QUARTER_NS
 
 
 class Scans(list):
@@ -41,37 +38,44 @@ def headers(scans):
 
 def counting_responses(scans, known, partitions):
     """As in `spark_frames`."""
-    rows = [row for _, responses, _ in scans for row in responses]
-    return [row for row in rows if row[4] is None] + _decided(rows, 4, winning_responses, known)
+    rows = [Response._make(row) for _, responses, _ in scans for row in responses]
+    return [row for row in rows if row.family is None] + _decided(rows, "family", winning_responses, known)
 
 
 def counting_calls(scans, known, partitions):
     """As in `spark_frames`."""
-    rows = _decided([row for _, _, calls in scans for row in calls], CALL.index("key"), winning_calls, known)
-    return [SimpleNamespace(file_id=row[0], calls=[row]) for row in rows]
+    rows = _decided([Call._make(row) for _, _, calls in scans for row in calls], "key", winning_calls, known)
+    return [SimpleNamespace(file_id=row.file_id, calls=[row]) for row in rows]
 
 
 def _decided(rows, column, decide, known):
-    keyed = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column])
-    return [row for _, copies in groupby(keyed, key=lambda row: row[column]) for row in decide(list(copies), known)]
+    key_of = attrgetter(column)
+    keyed = sorted((row for row in rows if key_of(row) is not None), key=key_of)
+    return [row for _, copies in groupby(keyed, key=key_of) for row in decide(list(copies), known)]
+
+
+class Total(SimpleNamespace):
+    """A row of Spark, whose columns are attributes and items."""
+
+    __getitem__ = SimpleNamespace.__getattribute__
 
 
 def totals_and_singles(session, responses, *, quarters, near_wire, partitions):
     """As in `spark_frames`; a total for each response that is summed."""
     found = []
-    for row in responses:
-        one = SimpleNamespace(**dict(zip(RESPONSE, row, strict=True)))
+    for one in responses:
         quarter = None if one.time_ns is None else one.time_ns // QUARTER_NS * QUARTER_NS
         is_unpriced = one.priced and one.cost_nano is None and one.estimate_nano is None
         is_single = quarters is None or quarter in quarters or one.session_id in near_wire or is_unpriced
         timed = one.latency_bucket is not None
+        sums = {name: getattr(one, name) for name in names_of(Response, "sum")}
         found.append(
-            SimpleNamespace(
+            Total(
                 file_id=one.file_id, session_id=one.session_id, label_id=one.label_id, quarter_ns=quarter,
                 first_ns=one.time_ns, last_ns=one.time_ns, records=int(not is_single),
-                singles=[row] if is_single else [], buckets=[one.latency_bucket] if timed else [],
+                singles=[one] if is_single else [], buckets=[one.latency_bucket] if timed else [],
                 generated=one.output if timed else 0, generation_us=int(one.latency_ms * 1000 + 0.5) if timed else 0,
-                **{name: getattr(one, name) for name in SUMS},
+                **sums,
             )
         )  # fmt: skip
     return found

@@ -12,10 +12,10 @@ from sessionlog.engine import portable
 from sessionlog.engine.spark import rows_that_count, sessions_near_wire
 from sessionlog.engine.spark_session import package_archive
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.columns import Response
 from sessionlog.ledger.pairing import NEAR_BY_ID_NS
 from sessionlog.ledger.rows import to_rows
 from sessionlog.ledger.scanning import Job, Scanned
-from sessionlog.ledger.schema import RESPONSE
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import ToolUse
 from tests.engine import cluster
@@ -55,7 +55,7 @@ def by_workers(logs):
         paths[rank] = path
         book.add_rows(path, header.scanned.rows, source="native")
     for row in cluster.counting_responses(scans, known & superseding, 1):
-        book.append_rows(paths[row[0]], rows_that_count([row], []))
+        book.append_rows(paths[row.file_id], rows_that_count([row], []))
     for one in cluster.counting_calls(scans, known & superseding, 1):
         book.append_rows(paths[one.file_id], rows_that_count([], one.calls))
     return found(book)
@@ -101,7 +101,7 @@ def test_numbers_that_columns_cannot_hold_are_as_in_a_ledger():
             number=0, rows=to_rows(scan_of(*logs["a.jsonl"]), PRICES), from_start=True, identity=None, settled=True
         ),
     )
-    one = dict(zip(RESPONSE, row, strict=True))
+    one = Response._make(row)._asdict()
     assert (one["input"], one["latency_ms"], one["failed"], type(one["failed"])) == (2**63 - 1, None, 1, int)
 
 

@@ -5,10 +5,12 @@ import sqlite3
 import pytest
 
 from sessionlog.ledger.book import TABLES
+from sessionlog.ledger.columns import Label, Name
 from sessionlog.ledger.interned_ids import InternedIds
 
-LABEL = ("acme", "m", "unknown", "/w", "main", "1", "main", "request", "exact", "", "", "", "", "")
-NAME = ("Bash", "", "main", "/w")
+LABEL = Label("acme", "m", "unknown", "/w", "main", "1", "main", "request", "exact", "", "")
+OTHER = LABEL._replace(provider="other")
+NAME = Name("Bash", "", "main", "/w")
 
 
 @pytest.fixture
@@ -24,12 +26,12 @@ def connection():
 def test_names_are_entered_once(connection):
     """And known again."""
     numbers = InternedIds(connection)
-    first, other = numbers.label_id(LABEL), numbers.label_id(("other", *LABEL[1:]))
+    first, other = numbers.label_id(LABEL), numbers.label_id(OTHER)
     assert first != other
     assert numbers.label_id(LABEL) == first
     assert connection.execute("SELECT COUNT(*) FROM labels").fetchone() == (2,)
     assert numbers.label(first) == LABEL
-    assert numbers.label(other) == ("other", *LABEL[1:])
+    assert numbers.label(other) == OTHER
 
 
 def test_the_next_transaction_knows_them(connection):
@@ -38,7 +40,7 @@ def test_the_next_transaction_knows_them(connection):
     later = InternedIds(connection)
     assert (later.label_id(LABEL), later.name_id(NAME)) == (label, name)
     assert later.name(name) == NAME
-    assert later.name_id(("Read", *NAME[1:])) > name
+    assert later.name_id(NAME._replace(tool="Read")) > name
 
 
 def test_a_session_gets_its_number_before_its_facts(connection):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.hashes import hash_name
-from sessionlog.ledger.rows import to_rows
-from sessionlog.ledger.schema import CALL, LABEL, NAME, RESPONSE
+from sessionlog.ledger.columns import Label
+from sessionlog.ledger.rows import bucket_of, to_rows
 from sessionlog.ledger.sessions import facts_of
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan, Resume
@@ -32,26 +32,56 @@ def test_names_are_kept_once():
     """However many responses have them in common."""
     scan = rows_of(session("a", record(), record()), session("b", record(), record(model="n")))
     [first, second] = scan.sessions
-    assert [row[0] for row in (*first.responses, *second.responses)] == [0, 0, 0, 1]
-    assert [len(label) for label in scan.labels] == [len(LABEL)] * 2
+    assert [row.label_id for row in (*first.responses, *second.responses)] == [0, 0, 0, 1]
+    assert [label.model for label in scan.labels] == ["m", "n"]
 
 
-def test_a_response_is_a_row_in_the_order_of_the_schema():
-    """Less what the ledger's owner alone can know: its own numbers of the log and of the session."""
+def test_a_response_is_a_row_of_its_table():
+    """Without what the ledger's owner alone can know: its own numbers of the log and of the session."""
     [one] = rows_of(session("a", record(latency_ms=50, cost_nano=7), tools=(call("1"),))).sessions
     [row], [used] = one.responses, one.calls
-    named = dict(zip(RESPONSE[4:], row[1:], strict=True))
-    assert (named["time_ns"], named["input"], named["output"]) == (NOON, 10, 5)
-    assert (named["recorded_nano"], named["cost_nano"], named["estimate_nano"], named["counts"]) == (7, 7, None, 1)
-    assert dict(zip(CALL[4:], used[1:], strict=True))["time_ns"] == NOON
+    assert (row.time_ns, row.input, row.output) == (NOON, 10, 5)
+    assert (row.recorded_nano, row.cost_nano, row.estimate_nano, row.counts) == (7, 7, None, 1)
+    assert used.time_ns == NOON
+
+
+def test_every_value_is_in_its_column():
+    """Rows are made by position, which no type checker can compare with the names."""
+    one = record(
+        input=1, output=20, cache_read=3, cache_write=4, reasoning=5, cache_write_1h=2, latency_ms=50.0, cost_nano=7, requests=6, active_ms=8, copy_rank=1, superseded_by="codex:x",
+        response_id="r", summed=True, provider="p", model="m", response_model="n", project="/x", branch="b", version="v",
+        agent="a", granularity="request", quality="partial", speed="fast", service_tier="flex", skill="s", plugin="q",
+        mcp="c",
+    )  # fmt: skip
+    rows = rows_of(session("a", one, tools=(call("1", server="w", failed=True, finished=True, output_bytes=9),)))
+    [response], [used] = rows.sessions[0].responses, rows.sessions[0].calls
+    numbers = {"input": 1, "output": 20, "cache_read": 3, "cache_write": 4, "cache_write_1h": 2, "reasoning": 5}
+    numbers |= {"requests": 6, "failed": 0, "recorded_nano": 7, "cost_nano": 7, "estimate_nano": None, "priced": 1}
+    others = {
+        "copy_rank": 1,
+        "superseded_by": "codex:x",
+        "time_ns": NOON,
+        "latency_ms": 50.0,
+        "active_ms": 8,
+        "summed": 1,
+    }
+    found = response._asdict()
+    assert {name: found[name] for name in (*numbers, *others)} == numbers | others
+    assert found["response_id"] != found["latency_bucket"] == bucket_of(50.0)
+    assert rows.labels == (
+        Label(
+            provider="p", model="m", response_model="n", project="/x", branch="b", version="v", agent="a",
+            granularity="request", quality="partial", speed="fast", service_tier="flex", skill="s", plugin="q", mcp="c",
+        ),
+    )  # fmt: skip
+    assert (used.finished, used.failed, used.output_bytes, rows.names[0].server) == (1, 1, 9, "w")
 
 
 def test_what_has_no_recorded_cost_is_priced():
     """By whoever scans, at the prices that it is given."""
     own = PriceBook.load({"m": {"input": 1, "output": 2}})
     scan = LogScan(sessions=(session("a", record(model="m")),))
-    index = RESPONSE.index("estimate_nano") - 3
-    assert to_rows(scan, own).sessions[0].responses[0][index] == 10 * 1000 + 5 * 2000
+    assert to_rows(scan, own).sessions[0].responses[0].estimate_nano == 10 * 1000 + 5 * 2000
     sent = pickle.loads(pickle.dumps(own))
     assert to_rows(scan, sent) == to_rows(scan, own)
     assert sent.fingerprint == own.fingerprint
@@ -61,37 +91,36 @@ def test_names_that_are_no_text_have_a_spelling():
     """Half a character cannot be stored; what stands for it can."""
     scan = rows_of(session("a\udcff", record(model="m\udcff"), tools=(call("k\udcff"),), project="/\udcff"))
     assert scan.sessions[0].name == ("native", "a\\udcff", "")
-    assert (scan.labels[0][1], scan.names[0][3]) == ("m\\udcff", "/\\udcff")
+    assert (scan.labels[0].model, scan.names[0].project) == ("m\\udcff", "/\\udcff")
 
 
 def test_keys_are_numbers_that_all_copies_share():
     """The same in every log, process and machine of one source, others in another source."""
     copies = [rows_of(session(name, record(key="k", family="f"))).sessions[0].responses[0] for name in "ab"]
-    assert copies[0][1:3] == copies[1][1:3]
+    assert (copies[0].family, copies[0].key) == (copies[1].family, copies[1].key)
     other = rows_of(session("a", record(key="k", family="f"), source="codex")).sessions[0].responses[0]
-    assert copies[0][1] != other[1]
+    assert copies[0].family != other.family
     alone = rows_of(session("a", record(key="f"))).sessions[0].responses[0]
-    assert alone[1] == alone[2] == copies[0][1] != copies[0][2]
+    assert alone.family == alone.key == copies[0].family != copies[0].key
 
 
 def test_a_response_without_a_key_has_no_copies():
     """It is known by its place alone."""
     [row] = rows_of(session("a", record())).sessions[0].responses
-    assert row[1:3] == (None, None)
+    assert (row.family, row.key) == (None, None)
 
 
 def test_a_failed_response_has_no_latency_to_count():
     """What failed at once was not fast."""
     [row] = rows_of(session("a", record(latency_ms=50, failed=True))).sessions[0].responses
-    named = dict(zip(RESPONSE[4:], row[1:], strict=True))
-    assert (named["latency_ms"], named["latency_bucket"]) == (50, None)
+    assert (row.latency_ms, row.latency_bucket) == (50, None)
 
 
 def test_calls_have_the_project_of_their_session_unless_they_say_so():
     """And their names once."""
     scan = rows_of(session("a", tools=(call("1"), call("2", project="/w/own"), call("3")), project="/w"))
-    assert [row[0] for row in scan.sessions[0].calls] == [0, 1, 0]
-    assert [name[NAME.index("project")] for name in scan.names] == ["/w", "/w/own"]
+    assert [row.name_id for row in scan.sessions[0].calls] == [0, 1, 0]
+    assert [name.project for name in scan.names] == ["/w", "/w/own"]
 
 
 def test_the_facts_are_kept_without_what_was_counted():

@@ -4,7 +4,8 @@ import sqlite3
 
 import pytest
 
-from sessionlog.ledger.schema import CALL, FILE, LABEL, LIMIT, NAME, RESPONSE, SCHEMA, SESSION, insert
+from sessionlog.ledger.columns import TABLES, Response, insert
+from sessionlog.ledger.tables import tables
 
 NULLABLE = {
     "start_ns",
@@ -27,14 +28,15 @@ NULLABLE |= {
     "recorded_nano",
     "duration_ms",
 }
-NULLABLE |= {"window_minutes", "resets_ns", "turns", "last_turn_ns", "response_id", "on_wire_of"}
+NULLABLE |= {"window_minutes", "resets_ns", "turns", "last_turn_ns", "response_id", "on_wire_of", "log_file", "log_n"}
 
 
 @pytest.fixture
 def connection():
     """The schema in an empty database."""
     connection = sqlite3.connect(":memory:")
-    connection.executescript(SCHEMA)
+    for statement in tables():
+        connection.execute(statement)
     yield connection
     connection.close()
 
@@ -43,14 +45,14 @@ def columns(connection, table):
     return {row[1]: row[3] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 
-def test_inserts_name_every_column(connection):
-    """In the order of the table, so that a row read is a row that can be written."""
-    known = {"responses": RESPONSE, "calls": CALL, "all_sessions": SESSION, "limits": LIMIT}
-    known |= {"labels": ("id", *LABEL), "names": ("id", *NAME), "files": ("id", *FILE)}
+def test_a_row_has_every_column(connection):
+    """In the order of the table, so that a row read is a row that can be written; names have an id of their own."""
+    known = {table: row._fields for table, row in TABLES.items()}
+    known |= {table: ("id", *known[table]) for table in ("labels", "names")}
     assert {table: tuple(columns(connection, table)) for table in known} == known
 
 
-@pytest.mark.parametrize("table", ["all_sessions", "labels", "responses", "calls", "names", "limits", "files"])
+@pytest.mark.parametrize("table", TABLES)
 def test_only_what_may_be_unknown_is_null(connection, table):
     """Group keys are never null, costs and times may be."""
     assert {name for name, required in columns(connection, table).items() if not required} <= NULLABLE
@@ -58,6 +60,6 @@ def test_only_what_may_be_unknown_is_null(connection, table):
 
 def test_types_are_strict(connection):
     """A text among the numbers is refused instead of summed as 0."""
-    values = dict.fromkeys(RESPONSE, 0) | {"input": "many"}
+    row = Response._make([0] * len(Response._fields))._replace(input="many")
     with pytest.raises(sqlite3.IntegrityError, match=r"TEXT value in INTEGER column responses\.input"):
-        connection.execute(insert("responses", RESPONSE), tuple(values.values()))
+        connection.execute(insert("responses", Response._fields), row)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.ledger.ask import Where, ask
+from sessionlog.ledger.columns import Session
 from sessionlog.ledger.compare import compare_derived
-from sessionlog.ledger.schema import GONE, SESSION
+from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.store import open_ledger
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
@@ -85,8 +86,8 @@ def test_a_session_without_anything_of_its_own_is_not_listed():
     """It is found by who asks for it, and marked."""
     book = book_of(on_wire("w", at(9)), in_log("s", at(9)))
     assert book.query(LISTED, {}) == [("codex", "s")]
-    [row] = book.query(f"SELECT {', '.join(SESSION)} FROM all_sessions WHERE session = 'w'", {})
-    named = dict(zip(SESSION, row, strict=True))
+    [row] = book.query(f"SELECT {', '.join(Session._fields)} FROM all_sessions WHERE session = 'w'", {})
+    named = Session._make(row)._asdict()
     assert (named["absorbed"], named["on_wire_of"]) == (1, "codex")
 
 

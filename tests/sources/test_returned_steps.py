@@ -41,4 +41,4 @@ def test_a_rank_may_be_a_member_of_copy_rank(tmp_path):
     log = tmp_path / "one.jsonl"
     log.write_text("{}\n")
     found = to_rows(source_of(replace(ONE, rank=CopyRank.COPIED)).scan(str(log), None), PRICES)
-    assert [marshal.loads(marshal.dumps(session.responses)) for session in found.sessions]
+    assert [marshal.loads(marshal.dumps(list(map(tuple, session.responses)))) for session in found.sessions]

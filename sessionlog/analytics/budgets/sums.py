@@ -35,6 +35,10 @@ _USES = {
     "tokens": "r.input + r.output + r.cache_read + r.cache_write > 0",
     "requests": "r.requests > 0",
 }
+_READ = (
+    "first_ns", "requests", "input", "output", "cache_read", "cache_write", "cost_nano", "estimate_nano", "unknown",
+    "unpriced",
+)  # fmt: skip
 _TOKENS = "r.input + r.output + r.cache_read + r.cache_write"
 _WITHOUT_COST = """FROM responses r JOIN labels l ON l.id = r.label_id JOIN sessions n ON n.id = r.session_id
     WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
@@ -151,7 +155,7 @@ def _sums(
     *,
     each: bool = False,
 ) -> list[Use]:
-    tables, bounds = parts(start_ns, None)
+    tables, bounds = parts(start_ns, None, _READ)
     sql = f"""SELECT {_AMOUNT[rule.unit]}, MAX(COALESCE(SUM(r.unpriced), 0), COALESCE(MAX(r.unknown), 0)),
         MIN(CASE WHEN {_USES[rule.unit]} THEN r.first_ns END), {"r.session_id" if each else "NULL"},
         COALESCE(MAX(r.estimate_nano > 0), 0)

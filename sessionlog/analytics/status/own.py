@@ -172,7 +172,7 @@ def _null_uncertain(entry: Mapping[str, Any], caveats: Sequence[str]) -> dict[st
 def _is_estimated(query: Query, state: BudgetState, session_id: int) -> bool:
     """Whether a part of the use has no recorded cost."""
     scope, parameters = scope_of(state.rule, session_id=session_id if state.rule.is_per_session else None)
-    tables, bounds = parts(state.start_ns, None)
+    tables, bounds = parts(state.start_ns, None, ("estimate_nano",))
     sql = f"SELECT EXISTS (SELECT 1 FROM {tables} r WHERE {scope} AND r.estimate_nano > 0)"  # noqa: S608 - names of the schema; values are bound
     [(estimated,)] = query(sql, {**parameters, **bounds})
     return bool(estimated)

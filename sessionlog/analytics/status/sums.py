@@ -20,6 +20,7 @@ NANO = 1_000_000_000  # `events.money` costs 15 ms
 
 _SUMS = """SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.cost_nano),
     SUM(r.estimate_nano), """
+_READ = ("requests", "input", "output", "cache_read", "cache_write", "cost_nano", "estimate_nano", "unknown")
 _OF_QUARTER_HOURS = f"{_SUMS} MAX(r.unknown)"
 _OF_RECORDS = f"{_SUMS} MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
 
@@ -115,7 +116,7 @@ def sums_since(query: Query, session_id: int, since_ns: int) -> dict[str, Any]:
 
 def sums_of_time(query: Query, start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
     """Return the usage of all sessions in a window; None is an open end."""
-    tables, bounds = parts(start_ns, end_ns)
+    tables, bounds = parts(start_ns, end_ns, _READ)
     sql = f"SELECT {_OF_QUARTER_HOURS} FROM {tables} r JOIN sessions s ON s.id = r.session_id WHERE s.counted"  # noqa: S608 - names of the schema
     [row] = query(sql, dict(bounds))
     return _used(row)

@@ -10,10 +10,11 @@ from sessionlog._version import __version__
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.checksums import find_changed
+from sessionlog.ledger.columns import Label, names_of
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.freshness import open_current
 from sessionlog.ledger.opening import open_read_only
-from sessionlog.ledger.schema import ATTRIBUTION, VERSION
+from sessionlog.ledger.schema import VERSION
 from sessionlog.ledger.store import open_ledger
 from tests.ledger.entries import PRICES
 from tests.sources.homes import build_home, environment
@@ -82,7 +83,7 @@ def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
     refresh(book, env)
-    for column in ATTRIBUTION:
+    for column in names_of(Label, "charged"):
         book.connection.execute(f"ALTER TABLE labels DROP COLUMN {column}")
     for table in ("agents", "current_prices"):
         book.connection.execute(f"DROP TABLE {table}")

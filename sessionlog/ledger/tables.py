@@ -1,8 +1,23 @@
-"""Migrate: bring a ledger of an older version up to this one in place; rows of logs that are gone are kept."""
+"""Tables: make those of a new ledger, and bring those of an older one up to this version in place."""
 
 from __future__ import annotations
 
-from sessionlog.ledger.schema import ATTRIBUTION, CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE
+from sessionlog.ledger.columns import (
+    TABLES,
+    Call,
+    Facts,
+    File,
+    Label,
+    Limit,
+    Name,
+    Response,
+    Session,
+    WireMatch,
+    columns_of,
+    define,
+)  # fmt: skip
+from sessionlog.ledger.quarter_hours import define_sums, define_totals
+from sessionlog.ledger.schema import CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE_INDEXES
 from sessionlog.ledger.trust import version_of
 
 TYPE_CHECKING = False
@@ -49,12 +64,13 @@ _FROM_4 = (
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
-    *WIRE,
+    define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
+    *WIRE_INDEXES,
     *VIEWS,
 )
 _FROM_5 = (CHANGES,)
 _FROM_6 = (
-    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ATTRIBUTION),
+    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ("skill", "plugin", "mcp")),
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
@@ -62,6 +78,41 @@ _FROM_7 = (
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
     *KEPT,
 )
+
+
+def tables() -> tuple[str, ...]:
+    """Return the statements that make the tables, views and indexes of an empty ledger."""
+    return (
+        "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+        "CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID",
+        "CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+        "CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT",
+        define("files", File, "UNIQUE (path)"),
+        RESUMES,
+        CHANGES,
+        define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
+        define("all_sessions", Session, "UNIQUE (source, session, place)"),
+        define("labels", Label, "id INTEGER PRIMARY KEY"),
+        define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+        define("names", Name, "id INTEGER PRIMARY KEY"),
+        define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+        define("limits", Limit),
+        define_totals(),
+        """CREATE TABLE reservations (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            budget TEXT NOT NULL,
+            session TEXT NOT NULL,
+            amount INTEGER NOT NULL,
+            boot TEXT NOT NULL,
+            boot_ns INTEGER NOT NULL,
+            wall_ns INTEGER NOT NULL,
+            after_ns INTEGER NOT NULL
+        ) STRICT""",
+        *KEPT,
+        *VIEWS,
+        define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
+        *WIRE_INDEXES,
+    )
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -73,4 +124,15 @@ def migrate(connection: sqlite3.Connection) -> None:
     for older_than, statements in steps:
         for statement in statements if version < older_than else ():
             connection.execute(statement)
+    _add_columns(connection)
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Add the columns that the tables of an older version do not have; rows get their defaults."""
+    wanted = {table: [column.sql for column in columns_of(row)] for table, row in TABLES.items()}
+    for table, columns in {**wanted, "quarter_hours": define_sums()}.items():
+        known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+        for column in columns:
+            if column.partition(" ")[0] not in known:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
