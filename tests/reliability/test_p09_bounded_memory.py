@@ -4,11 +4,14 @@ Small traps are still more than what would grow with them leaves room for, and t
 slow ones have the others, and those of the promise. Every command on every trap: `python -m tests.reliability.traps`.
 """
 
+import os
 import resource
+import subprocess
 import sys
 
 import pytest
 
+import sessionlog
 from tests.reliability import traps
 from tests.reliability.traps import BOUND_MB, TRAPS, run
 
@@ -25,6 +28,13 @@ def _may_cap():
     limit = resource.getrlimit(resource.RLIMIT_AS)[1]
     if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
         pytest.skip("too little memory is allowed here")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _byte_code():
+    """Compiling the package takes some 30 MB, which an installed one does not need."""
+    command = [sys.executable, "-m", "compileall", "-q", os.path.dirname(sessionlog.__file__)]
+    subprocess.run(command, check=True, timeout=120)
 
 
 @pytest.mark.parametrize(
