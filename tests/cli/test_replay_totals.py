@@ -45,7 +45,7 @@ def build(case, folder):
     "case",
     [
         *TOLD_APART,
-        *by_turns([case for case in all_cases() if case not in TOLD_APART], 8, group=agent_of),
+        *by_turns([case for case in all_cases() if case not in TOLD_APART], 16, group=agent_of),
         *by_turns(TOGETHER, 2),
     ],
 )
@@ -89,7 +89,7 @@ def _of_status(status):
     return used["requests"], used["input"]
 
 
-@pytest.mark.parametrize("sample", by_turns(SAMPLES, 8))
+@pytest.mark.parametrize("sample", by_turns(SAMPLES, 16))
 def test_a_sample_ends_with_the_numbers_of_reports(sample, tmp_path):
     """Read where it is, and in the folder of our own sessions by its id."""
     [log] = find_logs([str(DATA / sample)], {})

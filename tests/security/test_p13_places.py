@@ -127,7 +127,7 @@ def _modules_loaded(tmp_path_factory):
             run(command, "nowhere")
 
 
-@pytest.mark.parametrize(("place", "what"), by_turns(PAIRS, 5))
+@pytest.mark.parametrize(("place", "what"), by_turns(PAIRS, 10))
 def test_p13_no_place_is_opened_that_is_no_file(tmp_path, place, what):
     """The command ends at once, with a sentence or without the file; nothing is written through it."""
     if what == "device" and os.geteuid() != 0:

@@ -33,7 +33,7 @@ def made(tmp_path, monkeypatch):
     return tmp_path / "made"
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+@pytest.mark.parametrize("umask", [0o000, pytest.param(0o022, marks=pytest.mark.slow), 0o777])
 def test_p14_all_that_is_made_is_private(tmp_path, monkeypatch, made, umask):
     """Logs, stores, the ledger and what lies beside it, the archive, backups, quarantines and clean copies."""
     _, own = build_logs(tmp_path, monkeypatch)
