@@ -285,16 +285,16 @@ def names_of(row: type[Row], word: str) -> tuple[str, ...]:
     return tuple(column.name for column in columns_of(row) if word in column.words)
 
 
-def define(table: str, row: type[Row], *constraints: str, options: str = "STRICT") -> str:
+def define(table: str, row: type[Row], *constraints: str, has_id: bool = False, options: str = "STRICT") -> str:
     """Return the statement that creates a table for rows of this type.
 
     Args:
         table: Its name.
         row: The type of its rows.
-        constraints: Further columns and constraints: what begins with `id` comes first.
+        constraints: Constraints of the table.
+        has_id: The table has a number for each row, which is not in the row.
         options: The options of the table.
     """
-    first = [constraint for constraint in constraints if constraint.startswith("id ")]
-    last = [constraint for constraint in constraints if constraint not in first]
-    columns = ",\n    ".join([*first, *(column.sql for column in columns_of(row)), *last])
+    first = ["id INTEGER PRIMARY KEY"] if has_id else []
+    columns = ",\n    ".join([*first, *(column.sql for column in columns_of(row)), *constraints])
     return f"CREATE TABLE {table} (\n    {columns}\n) {options}"

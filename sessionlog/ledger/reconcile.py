@@ -235,8 +235,8 @@ def _fold_responses(
             [winner] = winners(copies, names, ())
             row = merged_row(winner, ids.label_id(label_of(winner, names)))
             _forget(connection, "responses", copies[1:])
-            first_one, superseded_by = copies[0], superseding_sessions(copies)
-            row = row._replace(file_id=first_one.file_id, n=first_one.n, superseded_by=superseded_by)
+            kept, superseded_by = copies[0], superseding_sessions(copies)
+            row = row._replace(file_id=kept.file_id, n=kept.n, superseded_by=superseded_by)
             insert_rows(connection, "responses", Response, [row])
 
 

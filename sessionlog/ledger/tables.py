@@ -24,6 +24,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+_WIRE = (
+    define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
+    *WIRE_INDEXES,
+)
 _FROM_1 = (
     "DROP VIEW records",
     "DROP VIEW tools",
@@ -64,8 +68,7 @@ _FROM_4 = (
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
-    define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
-    *WIRE_INDEXES,
+    *_WIRE,
     *VIEWS,
 )
 _FROM_5 = (CHANGES,)
@@ -92,9 +95,9 @@ def tables() -> tuple[str, ...]:
         CHANGES,
         define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
         define("all_sessions", Session, "UNIQUE (source, session, place)"),
-        define("labels", Label, "id INTEGER PRIMARY KEY"),
+        define("labels", Label, has_id=True),
         define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("names", Name, "id INTEGER PRIMARY KEY"),
+        define("names", Name, has_id=True),
         define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
         define("limits", Limit),
         define_totals(),
@@ -110,8 +113,7 @@ def tables() -> tuple[str, ...]:
         ) STRICT""",
         *KEPT,
         *VIEWS,
-        define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
-        *WIRE_INDEXES,
+        *_WIRE,
     )
 
 
