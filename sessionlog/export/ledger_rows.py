@@ -26,10 +26,10 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Label, names_of
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.parquet_schema import NAMES
+from sessionlog.ledger.rows import own_family
 from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
-from sessionlog.ledger.writer import own_family
 
 _DAY_NS = 86_400 * 1_000_000_000
 _FIRST_DAY = date(1970, 1, 1).toordinal()
