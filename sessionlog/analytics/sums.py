@@ -47,7 +47,11 @@ _EXPRESSIONS = {
     "latencies": "group_concat(r.latencies, '')",
     **{name: f"COALESCE({_OF_KIND.format(kind)}, 0)" for name, kind in zip(IN_PROVENANCE, PROVENANCE, strict=True)},
 }
-OF_RECORDS = {"cost_is_partial": f"COALESCE(MAX({UNKNOWN}), 0)"}
+OF_RECORDS = {
+    "cost_is_partial": f"COALESCE(MAX({UNKNOWN}), 0)",
+    "first_ns": "MIN(r.time_ns)",
+    "last_ns": "MAX(r.time_ns)",
+}
 """The expressions that are others where single records are read, not sums of a quarter hour."""
 
 TOTAL_TOKENS = " + ".join(f"r.{name.removesuffix('_tokens')}" for name in CLASSES)
