@@ -129,7 +129,7 @@ def turns_of_all(query: Query) -> tuple[int | None, bool]:
 
 
 def last_request(query: Query, session_id: int) -> tuple[int, int, str, int | None] | None:
-    """Return the main agent's last (prompt tokens, time, model, context window, None if none that is known holds it)."""
+    """Return the last (prompt tokens, time, model, context window) of the main agent; the window may be unknown."""
     rows = query(_LAST.format(which=_OF_MAIN), {"id": session_id})
     if not rows:
         return None
