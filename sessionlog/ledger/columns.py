@@ -30,6 +30,7 @@ Sum = Annotated[int, "number", "sum"]
 Tokens = Annotated[int, "number", "sum", "tokens"]
 PartOfTokens = Annotated[int, "number", "tokens"]
 PartOfMoney = Annotated[int | None, "number", "money"]
+Logged = Annotated[int, "number", "sum", "record", "exported"]
 Milliseconds = Annotated[float | None, "number", "record"]
 Cost = Annotated[int | None, "number", "sum", "money", "cost"]
 Place = Annotated[int, "place"]
@@ -145,6 +146,7 @@ class Response(NamedTuple):
     chosen: int = 1
     latency_ms: Milliseconds = None
     active_ms: PlaceSum = 0
+    searches: Logged = 0
 
 
 class Name(NamedTuple):

@@ -502,7 +502,7 @@ class UsageFold:
             not step.failed or usage.total > 0, key, step.family, rank, step.superseded_by, session.folder,
             session.branch, session.version, thread.agent, step.speed, step.service_tier,
             step.skill and cut_name(step.skill), step.plugin and cut_name(step.plugin),
-            step.mcp and cut_name(step.mcp), step.response_id, step.summed,
+            step.mcp and cut_name(step.mcp), step.response_id, step.summed, step.searches,
         )  # fmt: skip
         self._open[session.id, key, rank] = OpenResponse(
             record, session.id, self._thread_id, asked_ns, time_ns, step.finish
@@ -538,6 +538,7 @@ class UsageFold:
             record.plugin = record.plugin or cut_name(step.plugin)
             record.mcp = record.mcp or cut_name(step.mcp)
         record.response_id = record.response_id or step.response_id
+        record.searches = max(record.searches, step.searches)
         if record.model == UNKNOWN:
             record.model = cut_name(step.model) or UNKNOWN
         if step.cost_nano is not None:

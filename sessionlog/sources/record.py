@@ -72,6 +72,7 @@ class Record(Struct, omit_defaults=True, gc=False):  # the fold adds later rows 
         response_id: The provider's own id of the response, by which logs of different programs agree on it; "" if the
             log has none.
         summed: It stands for requests of which the log has no rows: a logged sum, or its part beyond other records.
+        searches: Web searches of the provider's own tool, which it bills beside the tokens.
     """
 
     time_ns: int | None
@@ -102,6 +103,7 @@ class Record(Struct, omit_defaults=True, gc=False):  # the fold adds later rows 
     mcp: str = ""
     response_id: str = ""
     summed: bool = False
+    searches: int = 0
 
 
 class ToolUse(Struct, omit_defaults=True, gc=False):  # not frozen: the fold adds the result

@@ -190,6 +190,7 @@ class Response(Struct, gc=False):
         mcp: As in `Record`.
         summed: As in `Record`.
         request: The key of its `SentRequest`; "" where the log does not hold what was sent.
+        searches: As in `Record`.
     """
 
     time: int | None
@@ -221,6 +222,7 @@ class Response(Struct, gc=False):
     mcp: str = ""
     summed: bool = False
     request: str = ""
+    searches: int = 0
 
 
 class ToolCall(Struct, gc=False):
