@@ -15,8 +15,9 @@ Rows are named tuples: SQLite binds them as they are, and a report without news 
 
 Times are in nanoseconds since 1970 UTC, money in nano-dollars. `cost_nano` is the cost as recorded in the log,
 `estimate_nano` the estimate for records without one; a record with neither is unpriced, unless it has nothing to price
-(`priced = 0`). `saved_nano` is how much more it would cost without a cache, at list prices. `family` and `key` are
-hashes (see `rows`).
+(`priced = 0`). `saved_nano` is how much more it would cost without a cache, at list prices. `extra_nano` is the part of
+a cost that is charged beside tokens: as recorded (`recorded_extra_nano`), else for searches, at list prices. `family`
+and `key` are hashes (see `rows`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ PartOfMoney = Annotated[int | None, "number", "money"]
 Logged = Annotated[int, "number", "sum", "record", "exported"]
 Milliseconds = Annotated[float | None, "number", "record"]
 Cost = Annotated[int | None, "number", "sum", "money", "cost"]
+Extra = Annotated[int | None, "number", "sum", "money", "cost", "exported"]
 Place = Annotated[int, "place"]
 PlaceSum = Annotated[int, "place", "sum", "record"]
 PlaceTime = Annotated[int | None, "place"]
@@ -112,6 +114,8 @@ class Label(NamedTuple):
     skill: Charged = ""
     plugin: Charged = ""
     mcp: Charged = ""
+    region: str = ""
+    kind: str = ""
 
 
 class Response(NamedTuple):
@@ -144,6 +148,8 @@ class Response(NamedTuple):
     response_id: int | None = None
     summed: int = 0
     chosen: int = 1
+    recorded_extra_nano: PartOfMoney = None
+    extra_nano: Extra = None
     latency_ms: Milliseconds = None
     active_ms: PlaceSum = 0
     searches: Logged = 0

@@ -214,8 +214,8 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
             if r.family and r.family != r.key:
                 key = hash_with(seed, f"{r.family}\0{r.key}")
         usage, latency, failed = r.usage, r.latency_ms, r.failed
-        cost, estimate, saved = cost_of(
-            label, usage, r.time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced
+        cost, estimate, saved, extra = cost_of(
+            label, usage, r.time_ns, r.cost_nano, r.extra_nano, r.requests, failed=failed, priced=r.priced
         )
         rows.append(
             Response(  # by position: by name it takes three times as long
@@ -224,7 +224,8 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
                 usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.reasoning,
                 r.cost_nano, cost, estimate, saved, +r.priced,
                 None if latency is None or failed else bucket_of(latency),
-                hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, +r.summed, 1, *_recorded_of(r),
+                hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, +r.summed, 1,
+                r.extra_nano, extra, *_recorded_of(r),
             )
         )  # fmt: skip
     return rows

@@ -191,6 +191,10 @@ class Response(Struct, gc=False):
         summed: As in `Record`.
         request: The key of its `SentRequest`; "" where the log does not hold what was sent.
         searches: As in `Record`.
+        extra_nano: As in `Record`.
+        region: As in `Record`.
+        kind: As in `Record`.
+        parent: As in `Record`. Such a response is made while its parent is: it begins and ends no answer.
     """
 
     time: int | None
@@ -223,6 +227,10 @@ class Response(Struct, gc=False):
     summed: bool = False
     request: str = ""
     searches: int = 0
+    extra_nano: int | None = None
+    region: str = ""
+    kind: str = ""
+    parent: str = ""
 
 
 class ToolCall(Struct, gc=False):
