@@ -148,6 +148,12 @@ class Details(Struct, gc=False):
     thinking_tokens: Any = 0
 
 
+class ServerTools(Struct, gc=False):
+    """How often a response used a tool of the provider's own."""
+
+    web_search_requests: Any = 0
+
+
 class Usage(Struct, gc=False):
     """The tokens of a response as far as one row has them."""
 
@@ -158,6 +164,7 @@ class Usage(Struct, gc=False):
     output_tokens: Any = 0
     service_tier: Any = None
     speed: Any = None
+    server_tool_use: ServerTools | None = None
     output_tokens_details: Details | None = None
 
 
@@ -534,17 +541,23 @@ def _response(
         used, version = counts.usage if counts is not None else _NO_TOKENS, name(state.head[3])
         key = key_of(key, used, time, version, state.unnamed, thread, is_whole=stop is not None)
         rank = _rank_unnamed(rank, version)
+    searches = 0
+    if counts is not None and isinstance(usage, Usage) and usage.server_tool_use is not None:
+        [searches], issues = read_counts(("web_search_requests",), (usage.server_tool_use.web_search_requests,))
+        counts = Tokens(counts.usage, (*counts.issues, *issues)) if issues else counts
     is_partial = not stop and row.is_aborted_mid_stream is True
     if counts is not None and not is_failed:
         _add_up(key, counts.usage, state)
         if not stop and counts.usage.output <= _FEW_TOKENS:
             state.visible += _size(text, calls)
             is_partial = is_partial or state.visible > _LONGEST_TOKEN * counts.usage.output
-    return Response(  # in the order of its class: by their names, so many values take six times as long
+    response = Response(  # in the order of its class: by their names, so many values take six times as long
         time, key, message_id, rank, counts, "", model or UNKNOWN, "" if is_failed else model,
         stop if isinstance(stop, str) else "", is_failed, text_of(text) if is_failed else "",
         "partial" if is_partial else "exact", text, reasoning, speed, tier, "" if is_failed else message_id,
     )  # fmt: skip
+    response.searches = searches
+    return response
 
 
 def _rank_unnamed(rank: int, version: str) -> int:
