@@ -271,9 +271,9 @@ class SourceCheck:
             read.update(self._call("`read`", lambda one=session_id: _sum_up(self._source.read(log, one), keys), log))  # type: ignore[misc]
         others = self._call("`subagent_logs`", lambda: list(self._source.subagent_logs(log)), log)
         beside = [self._call("a scan", lambda one=other: self._source.scan(one, None), other) for other in others]  # type: ignore[misc]
-        counted: Counter[str]
-        [counted] = read_rows(self._book(log, whole, *beside).query, Counter, _SUMS, f"FROM {FROM}", {})
-        if counted.pop("of_sessions"):
+        [sums] = read_rows(self._book(log, whole, *beside).query, dict[str, int], _SUMS, f"FROM {FROM}", {})
+        of_sessions, counted = sums.pop("of_sessions"), Counter(sums)
+        if of_sessions:
             counted["requests"] = read["requests"] = 0
         assert counted == read, (
             f"{self._name(log)}: scan and events differ: {_difference(counted, read)} (scan, events)"
@@ -412,7 +412,9 @@ def _counts(usage: TokenUsage | None) -> dict[str, int]:
 
 
 def _dump(book: Book) -> dict[str, list[dict[str, Any]]]:
-    return {what: read_rows(book.query, dict, columns, source, {}) for what, (columns, source) in _READ.items()}
+    return {
+        what: read_rows(book.query, dict[str, Any], columns, source, {}) for what, (columns, source) in _READ.items()
+    }
 
 
 def _same(story: str, book: Book, expected: Mapping[str, list[dict[str, Any]]]) -> None:

@@ -129,15 +129,13 @@ def sums_of(query: Query, make: Callable[..., T], names: Sequence[str] = ()) -> 
 
 def provenance(query: Query) -> dict[str, int]:
     """Return the number of requests by provenance."""
-    counts: dict[str, int]
-    [counts] = read_rows(query, dict, {name: f"SUM({name})" for name in IN_PROVENANCE}, "FROM shares", {})
+    [counts] = read_rows(query, dict[str, int], {name: f"SUM({name})" for name in IN_PROVENANCE}, "FROM shares", {})
     return by_provenance(counts)
 
 
 def count_provenance(query: Query, *, tables: str, where: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     """Return the number of requests by provenance without `fill_shares`, whose arguments these are."""
-    counts: dict[str, int]
-    [counts] = sums(query, dict, IN_PROVENANCE, tables, where, parameters)
+    [counts] = sums(query, dict[str, int], IN_PROVENANCE, tables, where, parameters)
     return by_provenance(counts)
 
 
