@@ -363,6 +363,27 @@ def test_a_fork_says_nothing_of_its_parents_turns():
     assert told == [("first", True), ("other way", False)]
 
 
+def test_rows_that_a_compaction_writes_again_are_read_once():
+    """Prompts, results and earlier compactions, too; the same words under a new id are another prompt."""
+    asked = [message for data in of_type(log("compacted-twice"), "llm.request") for message in data["messages"]]
+    assert [one["content"] for one in asked if one["role"] == "user"] == ["first", "second", "first"]
+    assert sessions(log("compacted-twice"))[ONE].turns == 3
+    assert len(of_type(log("compacted-twice"), "tool.call")) == 1
+    assert len(of_type(log("compacted-twice"), "compaction.end")) == 2
+
+
+def test_what_is_written_again_ends_with_the_first_new_row(tmp_path):
+    """A prompt that was never written before is one, whatever its time is."""
+    lines = rows_of("compacted-twice")
+    again = next(number for number, line in enumerate(lines) if line in lines[:number])
+    late = json.loads(lines[0]) | {"uuid": "00000000-0000-4000-8000-999999999999"}
+    late["message"]["content"] = "late"
+    path = tmp_path / f"{ONE}.jsonl"
+    path.write_bytes(b"".join([*lines[: again + 2], json.dumps(late).encode() + b"\n", *lines[again + 2 :]]))
+    asked = [message for data in of_type(str(path), "llm.request") for message in data["messages"]]
+    assert [one["content"] for one in asked if one["role"] == "user"] == ["first", "second", "late", "first"]
+
+
 def test_a_compactions_request_is_beside_the_conversation():
     """What it used is one response of no words, which the next request does not repeat."""
     told = of_type(log("compaction-request"), "llm.response")
