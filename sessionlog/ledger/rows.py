@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
+from sessionlog.events.names import UNKNOWN
 from sessionlog.hashes import blake2b, hash_name, hash_with
-from sessionlog.ledger.columns import Call, Facts, Label, Name, Response
+from sessionlog.ledger.columns import Call, Facts, Label, Name, Response, names_of
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.interned_ids import InternedIds, SessionName
@@ -22,6 +24,8 @@ from sessionlog.ledger.storable import storable
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Record, ScannedSession
 
+_label_of = attrgetter(*Label._fields)
+_recorded_of = attrgetter(*names_of(Response, "record"))
 _ANY_SOURCE = blake2b(digest_size=8)
 _WIDTH = math.log(1.02)
 
@@ -67,33 +71,38 @@ class RowWriter:
         return ids
 
     def _responses(self, session: ScannedSession, file_id: int, session_id: int, first: int) -> Iterator[Response]:
-        seed, own = blake2b(session.source.encode(), digest_size=8), session.project
+        seed = blake2b(session.source.encode(), digest_size=8)
+        known: dict[tuple[str, ...], tuple[int, int]] = {}
         for n, r in enumerate(session.records, first):
-            label, label_id = self._label(r, own)
+            names = _label_of(r)
+            found = known.get(names)
+            if found is None:
+                found = known[names] = self._label(r, names, session)
+            label, label_id = found
             family = key = None
             if r.key:
                 key = family = hash_with(seed, r.family or r.key)
                 if r.family and r.family != r.key:
                     key = hash_with(seed, f"{r.family}\0{r.key}")
             usage, latency, failed = r.usage, r.latency_ms, r.failed
-            cost, estimate, saved = self._labels.cost(
-                label, usage, r.time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced
+            cost, estimate, saved, extra = self._labels.cost(
+                label, usage, r.time_ns, r.cost_nano, r.extra_nano, r.requests, failed=failed, priced=r.priced
             )
             yield Response(  # by position: by name it takes three times as long
                 file_id, n, session_id, label_id, family, key, int(r.copy_rank),
                 (r.superseded_by and storable(r.superseded_by)) or None, 1, r.time_ns, r.requests, failed,
                 usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.reasoning,
-                r.cost_nano, cost, estimate, saved, r.priced, latency,
-                None if latency is None or failed else bucket_of(latency), r.active_ms,
+                r.cost_nano, cost, estimate, saved, r.priced,
+                None if latency is None or failed else bucket_of(latency),
                 hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, r.summed, 1,
+                r.extra_nano, extra, *_recorded_of(r),
             )  # fmt: skip
 
-    def _label(self, r: Record, project: str) -> tuple[int, int]:
+    def _label(self, r: Record, names: tuple[str, ...], session: ScannedSession) -> tuple[int, int]:
         """Return the numbers of a record's label among the priced ones, and in the table."""
-        label = Label(
-            r.provider, r.model, r.response_model or "unknown", r.project or project, r.branch, r.version, r.agent,
-            r.granularity, r.quality, r.speed, r.service_tier, r.skill, r.plugin, r.mcp,
-        )  # fmt: skip
+        label = Label._make(names)._replace(
+            response_model=r.response_model or UNKNOWN, project=r.project or session.project
+        )
         number = self._labels.number(label)
         if number == len(self._label_ids):
             self._label_ids.append(self._ids.label_id(Label._make(map(storable, label))))
