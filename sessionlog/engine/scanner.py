@@ -114,6 +114,7 @@ def _is_complete(result: object, share: Sequence[Job]) -> TypeGuard[HandOver]:
     return (
         isinstance(result, HandOver)
         and bool(result.file or result.data)
+        and isinstance(result.logs, list)
         and all(isinstance(one, Scanned) for one in result.logs)
         and [one.number for one in result.logs] == [job.number for job in share]
     )

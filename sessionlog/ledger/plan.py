@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import marshal
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from sessionlog.errors import Problem
 from sessionlog.ledger.book import Book
@@ -49,7 +47,7 @@ class Plan:
         self.failed = self.unlisted = 0
         if places is None:
             listed = list(listed)
-        self.known = _KnownLogs(book, None if places is not None else [item.path for item in listed])
+        self.known = _known_logs(book, None if places is not None else [item.path for item in listed])
         for item in listed:
             if isinstance(item, Problem):
                 self._add_problem(item)
@@ -108,9 +106,8 @@ class Plan:
     def _find_missing(self, places: Sequence[str]) -> None:
         """Note the known logs that are not listed; the places of those out of reach become problems of the book."""
         missing = Missing(places, self.seen, self._unreadable)
-        for path in self.known:
+        for path, row in self.known.items():
             if path not in self.seen:
-                row = self.known[path]
                 why = missing.why(Known(path, row.id, row.missing, row.device))
                 if row.missing != why:
                     self.missing[row.id] = why
@@ -119,30 +116,15 @@ class Plan:
         self.failed = missing.unreadable
 
 
-class _KnownLogs(Mapping[str, File]):
-    """Path → row of each known log; rows are packed and without the path, because there may be very many."""
-
-    def __init__(self, book: Book, paths: Iterable[str] | None) -> None:
-        """Read the rows of all logs, or of those at some paths."""
-        rows: Iterable[Any] = (
-            map(File._make, book.connection.execute(_SHORT))
-            if paths is None
-            else (
-                row
-                for path in paths
-                for row in select_rows(book.connection, File, "files r WHERE path = ?", (stored_path(path),))
-            )
-        )
-        self._packed = {path_of(row.path): marshal.dumps(tuple(row._replace(path=None))) for row in rows}
-
-    def __getitem__(self, path: str) -> File:
-        return File._make(marshal.loads(self._packed[path]))._replace(path=stored_path(path))  # noqa: S302 - packed here
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
+def _known_logs(book: Book, paths: Iterable[str] | None) -> dict[str, File]:
+    """Return path → row of all known logs, or of those at some paths."""
+    rows: Iterable[File]
+    if paths is None:
+        rows = map(File._make, book.connection.execute(_SHORT))
+    else:
+        stored = map(stored_path, paths)
+        rows = (row for path in stored for row in select_rows(book.connection, File, "files r WHERE path = ?", (path,)))
+    return {path_of(row.path): row for row in rows}
 
 
 def _is_current(row: File, parser: int, identity: Identity) -> bool:
