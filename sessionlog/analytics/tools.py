@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 from sessionlog.analytics import conditions
 from sessionlog.analytics.question import Question, answer_sorted
@@ -17,13 +19,12 @@ from sessionlog.analytics.row_order import by_keys, period_order
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tool_row import ToolReport, ToolRow
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.histogram import percentile
 from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Unpack
+    from typing import Any, Unpack
 
     from sessionlog.analytics.question import Options, Paths
 

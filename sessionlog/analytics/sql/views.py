@@ -8,8 +8,8 @@ that do not count.
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.schema import FROM, status
 
 _SECOND_NS = 1_000_000_000
