@@ -9,7 +9,8 @@ from typing import ClassVar
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.partial import partial_period
 from sessionlog.analytics.report import Report
-from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, TABLE, UsageColumns
+from sessionlog.analytics.sums import PROVENANCE
+from sessionlog.analytics.usage_columns import COLUMNS, SCHEMA, TABLE, UsageColumns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # trend imports this module's users
