@@ -5,7 +5,7 @@ from __future__ import annotations
 from sessionlog.analytics.columns import Column, column_aliases, counted, document
 from sessionlog.analytics.conditions import TIME_KEYS
 from sessionlog.analytics.row_order import by_column, by_keys, period_order
-from sessionlog.analytics.usage_columns import Sums
+from sessionlog.analytics.sums import USED, Sums
 from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass, replace
 
@@ -192,7 +192,7 @@ class SummedRows(Sums):
 
 def add_up(rows: Iterable[Any]) -> SummedRows:
     """Return the totals of rows; a cost that is None in all rows stays None."""
-    sums = sum_fields(rows, SummedRows.__slots__)
+    sums = sum_fields(rows, USED)
     return SummedRows(**{**sums, "cost_is_partial": bool(sums.get("cost_is_partial"))})
 
 

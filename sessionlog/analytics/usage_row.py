@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.partial import partial_period
 from sessionlog.analytics.report import Report
-from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, TABLE, UsageColumns
+from sessionlog.analytics.sums import PROVENANCE
+from sessionlog.analytics.usage_columns import COLUMNS, SCHEMA, TABLE, UsageColumns
 from sessionlog.fast_dataclasses import dataclass, field
 
 TYPE_CHECKING = False

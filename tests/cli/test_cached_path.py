@@ -16,7 +16,8 @@ LONG_AGO = 1_700_000_000
 ALLOWED = {
     "sessionlog", "sessionlog._version", "sessionlog.lazy_imports",
     "sessionlog.analytics", "sessionlog.analytics.columns", "sessionlog.analytics.conditions",
-    "sessionlog.analytics.row_order", "sessionlog.analytics.usage_columns", "sessionlog.analytics.usage_sums",
+    "sessionlog.analytics.row_order", "sessionlog.analytics.sums", "sessionlog.analytics.usage_columns",
+    "sessionlog.analytics.usage_sums",
     "sessionlog.cli", "sessionlog.cli.fast_path", "sessionlog.cli.options", "sessionlog.cli.output", "sessionlog.cli.cached_path",
     "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.histogram", "sessionlog.ledger.identity",
     "sessionlog.ledger.schema", "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places",
