@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
-from sessionlog.fast_dataclasses import dataclass, fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _kinds(info: PriceInfo) -> list[dict[str, Any]]:
 
 
 def _extras(info: PriceInfo) -> list[dict[str, Any]]:
-    return [fields_of(extra) for extra in info.extras]
+    return [asdict(extra) for extra in info.extras]
 
 
 COLUMNS = (

@@ -18,13 +18,13 @@ before the name of the model that they ask, tags what they write behind it witho
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import dataclass
 from functools import cache
 
 from sessionlog.errors import InvalidPrices
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
-from sessionlog.json_reader import read_json
 from sessionlog.pricing.lookup import matches
 from sessionlog.pricing.schedule import day_text, priced_words
 
@@ -136,7 +136,7 @@ def parse_billing(content: bytes) -> Billing:
         InvalidPrices: It is not such a file, or a part of it is missing.
     """
     try:
-        data = read_json(content.decode())
+        data = json.loads(content)
         entries = {name: data[name] for name in ("factors", "searches", "names", "suffixes", "routes", "tags")}
         date = str(data["date"])
     except (KeyError, TypeError, ValueError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sessionlog.fast_dataclasses import dataclass
+from dataclasses import dataclass
+
 from sessionlog.pricing.model_pricing import ModelPricing
 from sessionlog.pricing.price_list import price_at, thresholds
 from sessionlog.pricing.schedule import active_variants, kind_name, spans_of_day
