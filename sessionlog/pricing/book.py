@@ -51,7 +51,7 @@ class _Found:
 
     Attributes:
         price: The price.
-        when: What the name itself says of the request, as `request_context` does.
+        when: What the name itself implies of the request, as in `request_context`.
         note: How the name leads to the price; "" if it is the price's own name.
     """
 
