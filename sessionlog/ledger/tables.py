@@ -61,16 +61,11 @@ _FROM_4 = (
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
 _FROM_5 = (CHANGES,)
-_FROM_6 = (
-    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ("skill", "plugin", "mcp")),
-    "UPDATE files SET checksum = ''",  # these columns are part of it
-    "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
-)
 _FROM_7 = (
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
     *KEPT,
 )
-_FROM_8 = (
+_FROM_10 = (
     "DROP TABLE IF EXISTS wire_matches",
     "DROP INDEX IF EXISTS sessions_absorbed",
     "DROP INDEX IF EXISTS sessions_on_wire",
@@ -119,8 +114,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (8, _FROM_7),
-        (9, _FROM_8),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (8, _FROM_7), (11, _FROM_10),
     )  # fmt: skip
     for (view,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
         connection.execute(f"DROP VIEW {view}")
@@ -134,12 +128,20 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def _fit_columns(connection: sqlite3.Connection) -> None:
-    """Add the columns that the tables of an older version do not have, with their defaults; drop those without use."""
+    """Add the columns that the tables of an older version do not have, and drop those without use.
+
+    Rows get the defaults. Logs that have not changed are read again where the present parser has another version.
+    """
+    is_complete = True
     wanted = {table: [column.sql for column in columns_of(row)] for table, row in TABLES.items()}
     for table, columns in {**wanted, "quarter_hours": define_sums()}.items():
         known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
         for column in columns:
             if column.partition(" ")[0] not in known:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+                is_complete = False
         for name in known & _DROPPED:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
+    if not is_complete:
+        connection.execute("UPDATE files SET checksum = ''")  # the columns are part of it
+        connection.execute("DELETE FROM meta WHERE name = 'snapshot'")

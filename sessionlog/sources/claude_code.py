@@ -143,6 +143,12 @@ class Details(Struct, gc=False):
     thinking_tokens: Any = 0
 
 
+class ServerTools(Struct, gc=False):
+    """How often a response used a tool of the provider's own."""
+
+    web_search_requests: Any = 0
+
+
 class Usage(Struct, gc=False):
     """The tokens of a response as far as one row has them."""
 
@@ -153,6 +159,7 @@ class Usage(Struct, gc=False):
     output_tokens: Any = 0
     service_tier: Any = None
     speed: Any = None
+    server_tool_use: ServerTools | None = None
     output_tokens_details: Details | None = None
 
 
@@ -495,17 +502,23 @@ def _response(
         if usage.service_tier is not None:
             tier = _special(usage.service_tier)
     counts = _tokens(usage, state)
+    searches = 0
+    if counts is not None and isinstance(usage, Usage) and usage.server_tool_use is not None:
+        [searches], issues = read_counts(("web_search_requests",), (usage.server_tool_use.web_search_requests,))
+        counts = Tokens(counts.usage, (*counts.issues, *issues)) if issues else counts
     is_partial = not stop and row.is_aborted_mid_stream is True
     if counts is not None and not is_failed:
         _add_up(key, counts.usage, state)
         if not stop and counts.usage.output <= _FEW_TOKENS:
             state.visible += _size(text, calls)
             is_partial = is_partial or state.visible > _LONGEST_TOKEN * counts.usage.output
-    return Response(  # in the order of its class: by their names, so many values take six times as long
+    response = Response(  # in the order of its class: by their names, so many values take six times as long
         time, key, message_id, rank, counts, "", model or UNKNOWN, "" if is_failed else model,
         stop if isinstance(stop, str) else "", is_failed, text_of(text) if is_failed else "",
         "partial" if is_partial else "exact", text, reasoning, speed, tier, "" if is_failed else message_id,
     )  # fmt: skip
+    response.searches = searches
+    return response
 
 
 def _add_up(key: str, usage: TokenUsage, state: State) -> None:
@@ -820,7 +833,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=5,
+    parser_version=6,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

@@ -18,6 +18,7 @@ from sessionlog.sources.steps import Tokens
 Json = Mapping[str, Any]
 """A JSON object."""
 
+_STANDARD = frozenset({"", "auto", "default", "standard"})
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: agents are younger
 
 
@@ -93,6 +94,15 @@ def folder(value: Any, *fields: str) -> str:
         value = _inside(value, fields)
     is_absolute = isinstance(value, str) and (value.startswith("/") or bool(ntpath.splitdrive(value)[0]))
     return value if is_absolute else ""
+
+
+def service_tier(value: Any) -> str:
+    """Return the tier of a request that may have a price of its own, such as `flex`; "" for the standard one.
+
+    OpenAI's `fast` is the tier that its price list calls `priority`.
+    """
+    tier = name(value).strip().lower()
+    return "" if tier in _STANDARD else "priority" if tier == "fast" else tier
 
 
 def fingerprint(*parts: Any) -> str:

@@ -340,6 +340,19 @@ def test_requests_with_a_price_of_their_own_say_so(tmp_path, odd):
     assert {name: getattr(record, name) for name in odd} == odd
 
 
+def test_searches_of_the_providers_tool_are_counted_once(tmp_path):
+    """The rows of a response repeat their number; a number that is none is damage, and the tokens stay."""
+    row = json.loads(rows_of("streamed-rows")[1])
+    path = tmp_path / f"{ONE}.jsonl"
+    for number, searches in ((2, 2), ("many", 0), (-1, 0), (None, 0)):
+        row["message"]["usage"]["server_tool_use"] = {"web_search_requests": number, "web_fetch_requests": 3}
+        path.write_text(2 * f"{json.dumps(row)}\n")
+        scan = SOURCE.scan(str(path), None)
+        [record] = scan.sessions[0].records
+        assert (record.searches, record.usage.output) == (searches, row["message"]["usage"]["output_tokens"])
+        assert bool(scan.problems.count) == (number in ("many", -1))
+
+
 def test_a_fork_says_nothing_of_its_parents_turns():
     """Copied prompts begin no turn, are marked in the replay, and the copies name the parent."""
     fork = sessions(log("fork-sorts-first"))[ONE]
