@@ -51,7 +51,7 @@ _SINGLE_OR_SUM = """r.chosen AND r.time_ns BETWEEN :first AND :last
 
 
 class Request(NamedTuple):
-    """A row of `responses`, and what its session and label say of it."""
+    """A row of `responses`, with what is known of it from its session and label."""
 
     file_id: int
     n: int
