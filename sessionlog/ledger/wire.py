@@ -7,8 +7,8 @@ tokens are equal and the row is of that source, and of the time of the session o
 Of the two the better record counts, the log's if they are equal: the better quality (exact, partial, estimated), then
 the greatest output, then the greatest total. What no log has counts where it is, in the session on the wire.
 
-Some logs have sums of requests without a row: a compaction, or all that a run used. Such a sum and what only the wire
-has in its time are the same requests: the greater total counts, the log's if they are equal.
+Some logs have sums of requests without a row: a compaction, or all that a run used. The requests only on the wire, in
+its time, that add up to it are the same ones, and the sum counts. If none do, all are: the greater total counts.
 
 So reports of a log are as without the wire, and what it lacks is added. All of this sets `counts` of rows that are
 `chosen` among copies, and depends on nothing but the rows of sessions near each other in time. After a change those
@@ -288,8 +288,19 @@ def _replaced(matches: Matches) -> Iterator[tuple[int, int]]:
     for wire, log, _ in matches.pairs:
         yield (log if _weight(wire) > _weight(log) else wire).place
     for on_wire, sums in matches.summed_up:
-        is_more = _total(on_wire) > _total(sums)
-        yield from (one.place for one in (sums if is_more else on_wire))
+        same = _adding_up(on_wire, sums)
+        yield from (one.place for one in (sums if _total(same) > _total(sums) else same))
+
+
+def _adding_up(on_wire: list[Request], sums: Iterable[Request]) -> list[Request]:
+    """Return the requests that add up to sums, the largest first; all of them if these leave a rest."""
+    rest = [sum(counts) for counts in zip(*(one.tokens for one in sums), strict=True)]
+    found: list[Request] = []
+    for one in sorted(on_wire, key=lambda one: -sum(one.tokens)):
+        if all(count <= left for count, left in zip(one.tokens, rest, strict=True)):
+            rest = [left - count for count, left in zip(one.tokens, rest, strict=True)]
+            found.append(one)
+    return on_wire if any(rest) else found
 
 
 def _weight(one: Request) -> tuple[int, int, int]:

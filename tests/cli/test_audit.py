@@ -108,11 +108,11 @@ def test_it_names_exactly_what_the_agent_does_not_log(cli, record):
 
 
 def test_each_counts_once(cli, record):
-    """What the log has in the agent's session, what it leaves out in the one on the wire."""
+    """What the log has in the agent's session, also as a sum, what it leaves out in the one on the wire."""
     record(TITLE, passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50), COMPACTION, compacted=True)
     rows = cli("usage", "--by", "session", "--json").json["rows"]
     counted = {row["session"]: (row["requests"], row["input_tokens"], row["output_tokens"]) for row in rows}
-    assert counted == {AGENTS: (2, 30, 148), WIRE: (2, 430, 65)}
+    assert counted == {AGENTS: (3, 430, 208), WIRE: (1, 30, 5)}
     assert sorted(row["session"] for row in cli("sessions", "--json").json["rows"]) == [WIRE, AGENTS]
 
 
