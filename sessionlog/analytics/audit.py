@@ -8,6 +8,7 @@ recorded on the wire: a session may have begun, or gone on, without that.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, findings_of
 from sessionlog.errors import LogNotReadable
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.wire import Request, pair
 
 if TYPE_CHECKING:

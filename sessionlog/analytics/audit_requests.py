@@ -7,11 +7,11 @@ time are compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sessionlog import files
 from sessionlog.analytics.status.sums import NAMED
 from sessionlog.errors import AmbiguousSession, LogNotReadable
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.identity import stored_forms
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.wire import BESIDE_NS, REQUESTS, Request, match, requests_in, spans_of, windows

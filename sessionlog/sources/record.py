@@ -27,9 +27,9 @@ class CopyRank(IntEnum):
     """Which copy of a response wins over others. Ledgers store these numbers."""
 
     EMBEDDED = -1
-    """Embedded in another session's progress reports, often half-way through."""
+    """Embedded in another session's progress reports, often half-way through; or COPIED, without a provider's id."""
     SIDECHAIN = 0
-    """In a side conversation, which may be a replay of its parent."""
+    """In a side conversation, which may be a replay of its parent; or without a provider's id, so perhaps a copy."""
     COPIED = 1
     """Copied into a forked or resumed session."""
     ORIGINAL = 2

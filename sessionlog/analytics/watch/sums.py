@@ -6,11 +6,12 @@ logs are elsewhere (on another machine, or of another environment) are left out,
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from sessionlog.analytics.conditions import STATUS, filter_condition, matches, within_64_bits
 from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, RunningSession, WatchEvent, add
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False
