@@ -8,10 +8,11 @@ A new log, a new model, a rewritten log or many unread bytes are read at once, a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sessionlog import files
 from sessionlog.analytics.sums import TOTAL_TOKENS, Row, read_rows
 from sessionlog.errors import LogNotReadable
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.guard.hook import subagent_logs
 
 TYPE_CHECKING = False

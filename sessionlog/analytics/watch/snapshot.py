@@ -7,12 +7,13 @@ length. The window is the same for every session, so the paces of sessions add u
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sessionlog.analytics.limits import RateLimit, stamp
-from sessionlog.analytics.report import SummedRows, add_up
+from sessionlog.analytics.report import SummedRows, add_up, values_of
 from sessionlog.analytics.sums import usd
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass, fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def window_minutes(now_ns: int) -> float:
 def add(*paces: Pace) -> Pace:
     """Return the sum of paces of one window."""
     return Pace(
-        **fields_of(add_up(paces)),
+        **values_of(add_up(paces)),
         minutes=max(one.minutes for one in paces),
         steps=tuple(map(sum, zip(*(one.steps for one in paces), strict=True))),
     )

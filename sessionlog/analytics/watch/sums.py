@@ -6,12 +6,14 @@ logs are elsewhere (on another machine, or of another environment) are left out,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sessionlog.analytics.conditions import STATUS, filter_condition, matches, within_64_bits
+from sessionlog.analytics.report import values_of
 from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.sums import OF_RECORDS, USED, Row, measures, read_rows
 from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, RunningSession, WatchEvent, add
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass, fields_of
 from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False
@@ -125,7 +127,7 @@ def last_context(query: Query, session_id: int) -> tuple[str, int | None, int | 
 def running_session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:
     """Return a running session with its last context and its pace."""
     model, used, window = context
-    return RunningSession(**fields_of(one), model=model, context_tokens=used, context_window=window, pace=pace)
+    return RunningSession(**values_of(one), model=model, context_tokens=used, context_window=window, pace=pace)
 
 
 def paces_of(query: Query, window: Window) -> tuple[dict[int, Pace], bool]:

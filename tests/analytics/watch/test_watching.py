@@ -133,7 +133,11 @@ def test_of_a_log_that_grows_only_the_rest_is_read(machine):
         for name in ("s-1", "s-2"):
             os.utime(machine.logs / f"{name}.jsonl", (1_700_000_000, 1_700_000_000))
         after = watcher.snapshot(NOON, scanner=machine.scan).sessions[-1]
-    assert (before.session, after.requests - before.requests, after.total_tokens - before.total_tokens) == ("s-1", 1, 17)
+    assert (before.session, after.requests - before.requests, after.total_tokens - before.total_tokens) == (
+        "s-1",
+        1,
+        17,
+    )
     jobs = {job.path: (job, scanned) for job, scanned in machine.jobs}
     job, scanned = jobs[str(machine.logs / "s-1.jsonl")]
     assert (job.resume.offset, scanned.from_start) == (read, False)
