@@ -14,6 +14,7 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sessionlog import files
@@ -31,7 +32,6 @@ from sessionlog.context.cache_misses import Copied
 from sessionlog.context.findings import Finding, SessionFindings, find_in_session
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log

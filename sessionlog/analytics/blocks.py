@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import rate_limits
@@ -20,7 +21,6 @@ from sessionlog.analytics.sums import IN_PROVENANCE, PROVENANCE, USED, Row, by_p
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import replace
 from sessionlog.ledger.quarter_hours import OF_PARTS, parts
 from sessionlog.ledger.reading import ReadBook
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.status.budgets import provider_windows
@@ -11,7 +13,6 @@ from sessionlog.analytics.watch.snapshot import Pace, RunningSession, window_min
 from sessionlog.analytics.watch.sums import Window, find_running, last_context, paces_of, running_session
 from sessionlog.analytics.window import UsageWindow, midnight
 from sessionlog.analytics.zones import day_key, local_time, resolve_zone
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import QUARTER_NS
 

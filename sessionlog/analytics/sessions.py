@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from sessionlog.analytics.columns import Column, row_data
@@ -14,7 +15,6 @@ from sessionlog.analytics.sums import USED, measures, reader, select
 from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.events.times import format_time
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.cached import ask_at_once
 from sessionlog.ledger.reading import ReadBook
 

@@ -7,6 +7,7 @@ from the ledger: only changed logs are read, and only existing logs are counted.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 
@@ -16,7 +17,6 @@ from sessionlog.analytics.question import Question, answer, check_source_names
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.sums import OF_RECORDS, Row, measures, read_rows
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.agents import describe_agent
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.reading import MOST_NAMED, problems_of

@@ -7,7 +7,9 @@ and is neither a success nor an error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 from sessionlog.analytics import conditions
 from sessionlog.analytics.question import Question, answer_sorted
@@ -17,14 +19,13 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import read_rows
 from sessionlog.analytics.tool_row import ToolReport, ToolRow
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.histogram import counts_of, percentile
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import LETTER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Unpack
+    from typing import Any, Unpack
 
     from sessionlog.analytics.question import Options, Paths
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 from sessionlog.analytics.report import SummedRows
@@ -11,7 +12,6 @@ from sessionlog.analytics.sums import USED, sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.reading import ReadBook
 
 _DAY_NS = 86_400 * 1_000_000_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sessionlog.analytics.conditions import TIME_KEYS
 from sessionlog.analytics.question import Question, answer_sorted
 from sessionlog.analytics.report import findings_of
@@ -10,7 +12,6 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import TOTAL_TOKENS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
-from sessionlog.fast_dataclasses import replace
 from sessionlog.ledger.quarter_hours import UNKNOWN
 from sessionlog.ledger.reading import ReadBook
 

@@ -12,11 +12,12 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.git_history import Commit, History, find_repository, read_history
 from sessionlog.analytics.question import Question, answer_sorted
-from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, sum_fields
+from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, sum_fields, values_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, sums
@@ -24,7 +25,6 @@ from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.errors import GitFailed, InvalidQuery
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass, field, fields_of, replace
 from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import FROM
 
@@ -312,11 +312,11 @@ def _row(work: _Work, commits: Sequence[Commit]) -> YieldRow:
         "commits": len(commits), "lines_added": sum(commit.added for commit in commits),
         "lines_removed": sum(commit.removed for commit in commits),
     }  # fmt: skip
-    return YieldRow(**fields_of(work.usage) | fates | counts)
+    return YieldRow(**values_of(work.usage) | fates | counts)
 
 
 def _sum(rows: Sequence[YieldRow]) -> YieldRow:
-    names = [name for name in fields_of(YieldRow()) if name not in ("keys", "cost_is_partial")]
+    names = [name for name in values_of(YieldRow()) if name not in ("keys", "cost_is_partial")]
     return YieldRow(**sum_fields(rows, names), cost_is_partial=any(row.cost_is_partial for row in rows))
 
 

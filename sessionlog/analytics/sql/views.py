@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.columns import Label, Response, columns_of
 from sessionlog.ledger.schema import FROM, status
 
