@@ -86,8 +86,9 @@ class RowWriter:
                     key = hash_with(seed, f"{r.family}\0{r.key}")
             usage, latency, failed = r.usage, r.latency_ms, r.failed
             cost, estimate, saved, extra = self._labels.cost(
-                label, usage, r.time_ns, r.cost_nano, r.extra_nano, r.requests, failed=failed, priced=r.priced
-            )
+                label, usage, r.time_ns, r.cost_nano, r.extra_nano, r.requests, r.searches, failed=failed,
+                priced=r.priced,
+            )  # fmt: skip
             yield Response(  # by position: by name it takes three times as long
                 file_id, n, session_id, label_id, family, key, int(r.copy_rank),
                 (r.superseded_by and storable(r.superseded_by)) or None, 1, r.time_ns, r.requests, failed,
