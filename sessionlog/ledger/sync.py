@@ -20,7 +20,6 @@ from typing import Any
 from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book, problems_text
-from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
 from sessionlog.ledger.missing import Known, Missing
@@ -45,7 +44,7 @@ BATCH = 1 << 30
 
 _TOGETHER = 4 << 20  # bytes of logs between two runs of the garbage collector
 
-_LONG = frozenset({"source", "head", "print", "prefix", "named", "checksum"})
+_LONG = frozenset({"source", "head", "print", "prefix", "named"})
 _KNOWN = f"SELECT {', '.join(f'NULL AS {name}' if name in _LONG else name for name in File._fields)} FROM files"  # noqa: S608 - names of the schema
 """The columns that show whether a log has changed; the long ones are read later, for changed logs only."""
 _INSERT = insert("files", File._fields)
@@ -289,7 +288,6 @@ class _Inserter:
         self._writer: Writer | None = None
         self._paused: Writer | None = None
         self._bytes = 0
-        self._is_marked = False  # whether `missing` changed for any log
         self.failed = 0
         self._new = array("q")  # numbers of the jobs whose logs are new, or were replaced
 
@@ -307,7 +305,6 @@ class _Inserter:
             if ELSEWHERE in {why, missing[file_id]}:
                 writer.move(file_id, counts=why != ELSEWHERE)
         writer.touch(changes)
-        self._is_marked = bool(changes)
 
     def _open(self) -> Writer:
         if self._writer is None:
@@ -347,7 +344,6 @@ class _Inserter:
         with collector_off():
             writer.insert(file_id, scanned.rows, from_start=scanned.from_start)
         if row is not None and row.missing:
-            self._is_marked = True
             writer.touch([file_id])
         self._keep_state(file_id, scanned)
         self._bytes += job.size
@@ -379,7 +375,6 @@ class _Inserter:
             if row.missing == ELSEWHERE:
                 writer.move(row.id, counts=True)
             writer.touch([row.id])
-            self._is_marked = True
 
     def commit(self, *, is_last: bool = False) -> None:
         """Commit the batch, and drop the rows of logs that were only renamed; `is_last` ends the sync."""
@@ -390,8 +385,6 @@ class _Inserter:
                 self._writer.drop(file_id)
                 self._book.connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
             self._writer.reconcile()
-            if self._is_marked:
-                write_checksums(self._book.connection)
             if is_last:
                 self._book.set_meta("synced", str(time.time_ns()))
             self._book.commit()
