@@ -43,7 +43,6 @@ _FROM_1 = (
     "UPDATE responses SET copy_rank = copy_rank - 1 WHERE copy_rank < 2",  # a rank has come between 1 and 2
     "ALTER TABLE responses RENAME COLUMN told_by TO superseded_by",
     "ALTER TABLE calls RENAME COLUMN told_by TO superseded_by",
-    "ALTER TABLE files ADD COLUMN checksum TEXT NOT NULL DEFAULT ''",
     "DROP TABLE resumes",  # logs that have grown are read again
     RESUMES,
     "DELETE FROM meta WHERE name IN ('surroundings', 'commit')",
@@ -66,17 +65,11 @@ _FROM_4 = (
     "ALTER TABLE responses ADD COLUMN summed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE responses ADD COLUMN chosen INTEGER NOT NULL DEFAULT 1",
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
-    "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
     *_WIRE,
     *VIEWS,
 )
 _FROM_5 = (CHANGES,)
-_FROM_6 = (
-    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ("skill", "plugin", "mcp")),
-    "UPDATE files SET checksum = ''",  # these columns are part of it
-    "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
-)
 _FROM_7 = (
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
     *KEPT,
@@ -121,20 +114,33 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (8, _FROM_7),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (8, _FROM_7),
     )  # fmt: skip
     for older_than, statements in steps:
         for statement in statements if version < older_than else ():
             connection.execute(statement)
     _add_columns(connection)
+    if "checksum" in _columns_in(connection, "files"):  # of version 2 to 10
+        connection.execute("ALTER TABLE files DROP COLUMN checksum")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """Add the columns that the tables of an older version do not have; rows get their defaults."""
+    """Add the columns that the tables of an older version do not have; rows get their defaults.
+
+    Logs that have not changed are read again where the present parser has another version.
+    """
+    is_complete = True
     wanted = {table: [column.sql for column in columns_of(row)] for table, row in TABLES.items()}
     for table, columns in {**wanted, "quarter_hours": define_sums()}.items():
-        known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+        known = _columns_in(connection, table)
         for column in columns:
             if column.partition(" ")[0] not in known:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+                is_complete = False
+    if not is_complete:
+        connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
+
+
+def _columns_in(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}

@@ -23,6 +23,7 @@ from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import load_book
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Label, Limit, Name, Response, Row, Session, WireMatch, columns_of
+from sessionlog.ledger.costs import COSTS
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.quarter_hours import names_of_totals
 from sessionlog.ledger.store import is_damaged, open_ledger
@@ -201,7 +202,7 @@ def _in_order(latencies: str | None) -> str | None:
     return latencies and "".join(sorted(latencies))
 
 
-_OF_PRICES = {"cost_nano", "estimate_nano", "saved_nano", "unknown", "unpriced", "label_id"}
+_OF_PRICES = {*COSTS, "unknown", "unpriced", "label_id"}
 """Columns that depend on prices; the label, too, of a row that is made of what passed on the wire."""
 
 _TOTALS = ", ".join(f"in_order({name}) AS {name}" if name == "latencies" else name for name in names_of_totals())
@@ -212,7 +213,7 @@ _DERIVED = (
     (
         "costs",
         3,
-        "session_id, file_id, n, cost_nano, estimate_nano, saved_nano",
+        f"session_id, file_id, n, {', '.join(COSTS)}",
         "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)",
     ),
     ("calls", 3, "session_id, file_id, n", "calls WHERE NOT counts"),

@@ -21,7 +21,9 @@ Traps:
   a request id. Later forks repeat them as they were, but for the session id (user rows of 2.0.30 keep it: it names the
   parent). Their file begins with a `queue-operation` that is later than the copied rows, and newer ones have the
   session of a copied response in its `requestSessionId`. Copies count where no other file has the original. A side
-  question repeats its parent's rows as a sidechain, with other request ids. Gateways give no request id at all.
+  question repeats its parent's rows as a sidechain, with other request ids. Gateways give no request id at all, and
+  some of them one message id to all answers (`claude_keys`).
+- The second compaction of a process writes the earlier rows again, as they were. They mean nothing.
 - `agent_progress` rows embed a sub-agent's rows in its parent's log, often half-way; sometimes no other log has them.
 - The result of a sub-agent's call has the sub-agent's totals: they are in its own log.
 - The model `<synthetic>` marks the CLI's own notices; with `isApiErrorMessage` it is a failed request (of the model in
@@ -53,7 +55,9 @@ from msgspec import Raw, Struct
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.hashes import hash_name
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.sources.claude_keys import Unnamed, copies_have_new_times, key_of
 from sessionlog.sources.find_places import expand_places
 from sessionlog.sources.kit import (
     MAIN,
@@ -109,6 +113,7 @@ _DELEGATES = frozenset({"Agent", "Task", "Skill", "Workflow", "SendMessage"})
 _FEW_TOKENS = 10
 _LONGEST_TOKEN = 16  # bytes; on average no text has tokens longer than that
 _HEAD_ROWS = 40
+_MOST_WRITTEN = 4096  # uuids
 _INTERRUPTED = "[Request interrupted"
 _WRAPPED = re.compile(
     r"\s*(?:<(?:command-|local-command-|bash-|system-reminder|ide_|user-prompt-submit-hook|task-notification)"
@@ -143,6 +148,12 @@ class Details(Struct, gc=False):
     thinking_tokens: Any = 0
 
 
+class ServerTools(Struct, gc=False):
+    """How often a response used a tool of the provider's own."""
+
+    web_search_requests: Any = 0
+
+
 class Usage(Struct, gc=False):
     """The tokens of a response as far as one row has them."""
 
@@ -153,6 +164,7 @@ class Usage(Struct, gc=False):
     output_tokens: Any = 0
     service_tier: Any = None
     speed: Any = None
+    server_tool_use: ServerTools | None = None
     output_tokens_details: Details | None = None
 
 
@@ -319,6 +331,10 @@ class State(Struct):
         total: What that summed up; None before the first one.
         compacted: (uuid, time) of a compaction since then.
         has_delegated: A sub-agent may have run since then.
+        unnamed: Thread → its last response, if that has no request id.
+        written: Hashes of the uuids of prompts and compactions, the latest of them.
+        newest: The latest time of a row.
+        repeated: Rows up to this time are written again; None = they are not.
     """
 
     session: str
@@ -343,6 +359,10 @@ class State(Struct):
     total: TokenUsage | None = None
     compacted: tuple[str, int | None] | None = None
     has_delegated: bool = False
+    unnamed: dict[str, Unnamed] = {}
+    written: dict[int, None] = {}
+    newest: int = 0
+    repeated: int | None = None
 
 
 def _begin(path: str) -> State:
@@ -391,8 +411,32 @@ def _sent(row: FullRow) -> Step | None:
     return None
 
 
-def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step]:
-    """Return a `Session` step if the row's session, thread or facts are not those of the row before."""
+def _is_repeated(row: Row, state: State, time: int | None) -> bool:
+    """Whether a row is written again: known by a prompt or compaction of that uuid, with the rows up to the newest."""
+    content = row.message.content if row.message is not None else None
+    is_result = isinstance(content, list) and bool(content) and content[0].type == "tool_result"
+    if row.type in ("user", "system") and not is_result and isinstance(row.uuid, str):
+        key = hash_name(row.uuid, b"")
+        if key in state.written:
+            state.repeated = state.newest
+            return True
+        state.repeated = None
+        state.written[key] = None
+        if len(state.written) > _MOST_WRITTEN:
+            del state.written[next(iter(state.written))]
+    elif state.repeated is not None:
+        if time is None or time <= state.repeated:
+            return True
+        state.repeated = None
+    if time is not None and time > state.newest:
+        state.newest = time
+    return False
+
+
+def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step] | None:
+    """Return a `Session` step if the row's session, thread or facts are not those before; None for a repeated row."""
+    if _is_repeated(row, state, time):
+        return None
     head = (
         row.session_id, row.cwd, row.git_branch, row.version, thread, row.agent_type, row.attribution_agent,
         row.forked_from, row.request_session_id,
@@ -432,19 +476,17 @@ def _thread(row: Row, state: State) -> str:
 def _assistant(row: Row, state: State) -> list[Step]:
     time, message = read_time(row.timestamp), row.message or _NO_MESSAGE
     is_side, is_failed = row.is_sidechain is True, row.is_api_error_message is True
-    found = _enter(row, state, time, _thread(row, state) if is_side else "")
+    thread = _thread(row, state) if is_side else ""
+    found = _enter(row, state, time, thread)
+    if found is None:
+        return []
     is_copy = state.is_copy
     text, reasoning, calls = _parts(message.content)
     if message.usage is None and not is_failed:
         found.append(Text(time, text, reasoning))
     elif message.model != _SYNTHETIC or is_failed:
-        if is_side:
-            rank = _SIDECHAIN
-        elif is_copy or (not row.request_id and message.id):
-            rank = _COPIED
-        else:
-            rank = _ORIGINAL
-        response = _response(row, message, time, rank, state, text, reasoning, calls)
+        rank = _SIDECHAIN if is_side else _COPIED if is_copy else _ORIGINAL
+        response = _response(row, message, time, rank, thread, state, text, reasoning, calls)
         if row.cost_usd is not None or row.duration_ms is not None:
             response.cost_nano, issues = cost(row.cost_usd)
             response.latency_ms = read_duration(row.duration_ms) or None
@@ -477,16 +519,13 @@ def _server(calls: list[Block]) -> str:
 
 
 def _response(
-    row: Row | Echo, message: Message, time: int | None, rank: int, state: State, text: Content, reasoning: Content,
-    calls: list[Block],
+    row: Row | Echo, message: Message, time: int | None, rank: int, thread: str, state: State, text: Content,
+    reasoning: Content, calls: list[Block],
 ) -> Response:  # fmt: skip
     is_failed, model, stop = row.is_api_error_message is True, name(message.model), message.stop_reason
-    key = message_id = name(message.id)
-    if key:
-        key = f"{key}:{name(row.request_id)}"
     if model == _SYNTHETIC:
         model = state.model
-    elif model != state.model and (state.is_part or rank >= _COPIED) and model:
+    elif model != state.model and (state.is_part or not thread) and model:
         state.model = model
     usage, speed, tier = message.usage, "", ""
     if isinstance(usage, Usage):
@@ -495,17 +534,40 @@ def _response(
         if usage.service_tier is not None:
             tier = _special(usage.service_tier)
     counts = _tokens(usage, state)
+    key = message_id = name(message.id)
+    if key and row.request_id:
+        key = f"{key}:{name(row.request_id)}"
+    elif key:
+        used, version = counts.usage if counts is not None else _NO_TOKENS, name(state.head[3])
+        key = key_of(key, used, time, version, state.unnamed, thread, is_whole=stop is not None)
+        rank = _rank_unnamed(rank, version)
+    searches = 0
+    if counts is not None and isinstance(usage, Usage) and usage.server_tool_use is not None:
+        [searches], issues = read_counts(("web_search_requests",), (usage.server_tool_use.web_search_requests,))
+        counts = Tokens(counts.usage, (*counts.issues, *issues)) if issues else counts
     is_partial = not stop and row.is_aborted_mid_stream is True
     if counts is not None and not is_failed:
         _add_up(key, counts.usage, state)
         if not stop and counts.usage.output <= _FEW_TOKENS:
             state.visible += _size(text, calls)
             is_partial = is_partial or state.visible > _LONGEST_TOKEN * counts.usage.output
-    return Response(  # in the order of its class: by their names, so many values take six times as long
+    response = Response(  # in the order of its class: by their names, so many values take six times as long
         time, key, message_id, rank, counts, "", model or UNKNOWN, "" if is_failed else model,
         stop if isinstance(stop, str) else "", is_failed, text_of(text) if is_failed else "",
         "partial" if is_partial else "exact", text, reasoning, speed, tier, "" if is_failed else message_id,
     )  # fmt: skip
+    response.searches = searches
+    return response
+
+
+def _rank_unnamed(rank: int, version: str) -> int:
+    """The rank of a row without a request id: below a row of that message id that has one, which may be its original.
+
+    Not below the others without one: they are no copies of each other (`claude_keys`) but where their keys are equal.
+    """
+    if copies_have_new_times(version):
+        return min(rank, _COPIED)
+    return _SIDECHAIN if rank in (_SIDECHAIN, _ORIGINAL) else _EMBEDDED
 
 
 def _add_up(key: str, usage: TokenUsage, state: State) -> None:
@@ -581,10 +643,18 @@ def _special(kind: Any) -> str:
 
 def _user(row: Row, state: State) -> list[Step]:
     time, content = read_time(row.timestamp), row.message.content if row.message is not None else None
-    found = _enter(row, state, time, _thread(row, state))
+    thread = _thread(row, state)
+    found = _enter(row, state, time, thread)
+    if found is None:
+        return []
+    before = state.unnamed.get(thread)
+    if before is not None:
+        before.is_answered = True
     is_hidden = row.is_meta is True or row.is_compact_summary is True
     if isinstance(content, str):
         is_typed = not is_hidden and not _WRAPPED.match(content) and content.strip() != ""
+        if is_typed and before is not None:
+            before.is_over = True
         found.append(Prompt(time, content, "user" if is_typed else "system"))
         if not is_typed and content.startswith(_INTERRUPTED):
             found.append(Status(time, "cancelled"))
@@ -604,6 +674,8 @@ def _user(row: Row, state: State) -> list[Step]:
     if aside:
         found.append(Prompt(time, _content(aside), "system"))
     if typed:
+        if before is not None:
+            before.is_over = True
         found.append(Prompt(time, _content(typed), "user"))
     if any(part["text"].startswith(_INTERRUPTED) for part in aside):
         found.append(Status(time, "cancelled"))
@@ -625,16 +697,23 @@ def _progress(row: Row, state: State) -> list[Step]:
     """A sub-agent's answer, embedded in its parent's log; its own log may be gone."""
     data = row.data
     echo = data.message if isinstance(data, Data) and data.type == "agent_progress" else None
-    if not isinstance(data, Data) or echo is None or echo.type != "assistant" or echo.message is None:
+    if not isinstance(data, Data) or echo is None or echo.message is None:
+        return []
+    thread = name(data.agent_id) or SUB_AGENT
+    if echo.type != "assistant":
+        if thread in state.unnamed:
+            state.unnamed[thread].is_answered = True
         return []
     is_failed = echo.is_api_error_message is True
     if not is_failed and (echo.message.model == _SYNTHETIC or echo.message.usage is None):
         return []
     time, own_time = read_time(row.timestamp), read_time(echo.timestamp)
-    found = _enter(row, state, time, name(data.agent_id) or SUB_AGENT)
+    found = _enter(row, state, time, thread)
+    if found is None:
+        return []
     text, reasoning, calls = _parts(echo.message.content)
     time = time if own_time is None else own_time
-    found.append(_response(echo, echo.message, time, _EMBEDDED, state, text, reasoning, calls))
+    found.append(_response(echo, echo.message, time, _EMBEDDED, thread, state, text, reasoning, calls))
     for number, block in enumerate(calls):
         key = name(block.id) or f"{echo.uuid}#{number}"
         found.append(ToolCall(time, key, name(block.name) or UNKNOWN, block.input, is_copy=True))
@@ -644,6 +723,8 @@ def _progress(row: Row, state: State) -> list[Step]:
 def _system(row: Row, state: State) -> list[Step]:
     time, thread = read_time(row.timestamp), _thread(row, state)
     found = _enter(row, state, time, thread)
+    if found is None:
+        return []
     if row.subtype == "compact_boundary":
         if state.is_summed and not (state.is_copy or thread):
             state.compacted = name(row.uuid), time
@@ -820,7 +901,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=5,
+    parser_version=6,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

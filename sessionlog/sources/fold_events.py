@@ -260,6 +260,9 @@ class EventFold:
         return [*events, self._event("compaction.end", step.time, facts)]
 
     def _take_part(self, step: Text | ToolCall | MoreInput | Response) -> Sequence[Event]:
+        if isinstance(step, Response) and step.parent:
+            self._take_inner(step)
+            return ()
         completed = self._complete() if _is_next(self._main, step) else ()
         self._add(self._main, step)
         return completed
@@ -398,6 +401,9 @@ class EventFold:
 
     def _take_side(self, step: Step) -> None:
         """Keep what a sub-agent does until the main answer is complete."""
+        if isinstance(step, Response) and step.parent:
+            self._take_inner(step)
+            return
         if isinstance(step, _OTHERS):
             self._side.pop(self._thread, None)
             return
@@ -406,6 +412,13 @@ class EventFold:
             answer = self._side[self._thread] = _Answer()
             self._done.append((self._agents.get(self._thread, MAIN), answer))
         self._add(answer, step)
+
+    def _take_inner(self, step: Response) -> None:
+        """Keep a response inside another one, which is outside the conversation and has its kind as its agent."""
+        inner = _Answer()
+        self._add_row(inner, step)
+        if inner.record is not None:
+            self._done.append((step.kind, inner))
 
     def take_beside(self, log: str, step: Step) -> None:
         """Add a step of a sub-agent's own log, which is outside the conversation."""

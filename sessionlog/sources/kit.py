@@ -77,6 +77,7 @@ from sessionlog.sources.values import (
     read_counts,
     read_duration,
     read_time,
+    service_tier,
     text,
     tokens,
 )
@@ -148,6 +149,7 @@ __all__ = [
     "read_time",
     "read_whole",
     "reasoning_of",
+    "service_tier",
     "source",
     "stem_of",
     "text",

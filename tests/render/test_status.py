@@ -296,6 +296,35 @@ def test_what_is_not_of_the_expected_kind_is_not_heard(change, part):
     assert part in fed(**change)
 
 
+LONG = {"input_tokens": 486, "cache_creation_input_tokens": 281, "cache_read_input_tokens": 411_000}
+
+
+@pytest.mark.parametrize(
+    ("window", "model", "part"),
+    [
+        ({"used_percentage": 100, "current_usage": LONG}, "claude-fable-5", " · ctx 41 % · "),
+        ({"used_percentage": 100, "current_usage": LONG}, "claude-sonnet-4-5", "sonnet-4-5 · $9.88"),
+        ({"used_percentage": 206}, "claude-sonnet-4-5", "sonnet-4-5 · $9.88"),
+        ({"used_percentage": 206}, "claude-fable-5", " · ctx 15 % · "),
+        ({"used_percentage": 100, "current_usage": {}}, "claude-fable-5", " · ctx 15 % · "),
+        ({"used_percentage": 99, "current_usage": {"input_tokens": 198_000}}, "claude-fable-5", " · ctx 20 % · "),
+        ({"used_percentage": 99, "current_usage": {"input_tokens": "x"}}, "claude-opus-4-5", "opus-4-5 · $9.88"),
+        ({"used_percentage": 41, "current_usage": LONG, "context_window_size": 1_000_000}, "m", " · ctx 41 % · "),
+    ],
+)
+def test_a_window_that_is_smaller_than_what_was_sent_is_not_believed(window, model, part):
+    """Neither the client's nor the table's: another one that is known to hold it, or no share."""
+    given = {"context_window": {"context_window_size": 200_000, **window}, "model": {"id": model}}
+    assert part in fed(**given)
+
+
+def test_a_full_window_is_full():
+    """200,000 tokens fit in 200,000."""
+    usage = {"input_tokens": 199_990}
+    given = {"context_window_size": 200_000, "used_percentage": 100, "current_usage": usage}
+    assert "ctx 100 %" in fed(context_window=given, exceeds_200k_tokens=False)
+
+
 def test_without_a_ledger_the_agent_alone_is_shown():
     """Before the first answer is logged."""
     alone = with_statusline_input(nothing_known("because").to_dict(), StatuslineInput(TOLD), NOW_NS)

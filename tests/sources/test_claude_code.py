@@ -340,6 +340,19 @@ def test_requests_with_a_price_of_their_own_say_so(tmp_path, odd):
     assert {name: getattr(record, name) for name in odd} == odd
 
 
+def test_searches_of_the_providers_tool_are_counted_once(tmp_path):
+    """The rows of a response repeat their number; a number that is none is damage, and the tokens stay."""
+    row = json.loads(rows_of("streamed-rows")[1])
+    path = tmp_path / f"{ONE}.jsonl"
+    for number, searches in ((2, 2), ("many", 0), (-1, 0), (None, 0)):
+        row["message"]["usage"]["server_tool_use"] = {"web_search_requests": number, "web_fetch_requests": 3}
+        path.write_text(2 * f"{json.dumps(row)}\n")
+        scan = SOURCE.scan(str(path), None)
+        [record] = scan.sessions[0].records
+        assert (record.searches, record.usage.output) == (searches, row["message"]["usage"]["output_tokens"])
+        assert bool(scan.problems.count) == (number in ("many", -1))
+
+
 def test_a_fork_says_nothing_of_its_parents_turns():
     """Copied prompts begin no turn, are marked in the replay, and the copies name the parent."""
     fork = sessions(log("fork-sorts-first"))[ONE]
@@ -348,6 +361,27 @@ def test_a_fork_says_nothing_of_its_parents_turns():
     asked = [message for data in of_type(log("fork-sorts-first"), "llm.request") for message in data["messages"]]
     told = [(message["content"], message.get("inherited", False)) for message in asked if message["role"] == "user"]
     assert told == [("first", True), ("other way", False)]
+
+
+def test_rows_that_a_compaction_writes_again_are_read_once():
+    """Prompts, results and earlier compactions, too; the same words under a new id are another prompt."""
+    asked = [message for data in of_type(log("compacted-twice"), "llm.request") for message in data["messages"]]
+    assert [one["content"] for one in asked if one["role"] == "user"] == ["first", "second", "first"]
+    assert sessions(log("compacted-twice"))[ONE].turns == 3
+    assert len(of_type(log("compacted-twice"), "tool.call")) == 1
+    assert len(of_type(log("compacted-twice"), "compaction.end")) == 2
+
+
+def test_what_is_written_again_ends_with_the_first_new_row(tmp_path):
+    """A prompt that was never written before is one, whatever its time is."""
+    lines = rows_of("compacted-twice")
+    again = next(number for number, line in enumerate(lines) if line in lines[:number])
+    late = json.loads(lines[0]) | {"uuid": "00000000-0000-4000-8000-999999999999"}
+    late["message"]["content"] = "late"
+    path = tmp_path / f"{ONE}.jsonl"
+    path.write_bytes(b"".join([*lines[: again + 2], json.dumps(late).encode() + b"\n", *lines[again + 2 :]]))
+    asked = [message for data in of_type(str(path), "llm.request") for message in data["messages"]]
+    assert [one["content"] for one in asked if one["role"] == "user"] == ["first", "second", "late", "first"]
 
 
 def test_a_compactions_request_is_beside_the_conversation():

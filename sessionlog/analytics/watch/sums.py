@@ -115,7 +115,7 @@ def last_context(query: Query, session_id: int) -> tuple[str, int | None, int | 
         model = last_model(query, session_id)
         return "" if model in {None, UNKNOWN} else str(model), None, None
     used, _, model, window = last
-    return model, used, None if window is None or used > window else window
+    return model, used, window
 
 
 def running_session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:

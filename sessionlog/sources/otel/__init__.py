@@ -544,7 +544,7 @@ SOURCE = structs.replace(
         name_sessions=_session_names,
         is_apart=True,
         harness=UNKNOWN,
-        parser_version=3,
+        parser_version=4,
     ),
     locate=lambda env: tuple(filter(None, env.get("SESSIONLOG_OTEL_PATH", "").split(os.pathsep))),
 )
