@@ -186,7 +186,7 @@ def compare_derived(book: Book) -> Iterator[Difference]:
         return connection.execute(both, key[:1] * 2).fetchone() or ("", f"number {key[0]}")
 
     for kind, key, columns, rows in _DERIVED:
-        before, now = _select("*", f"temp.before_{kind}"), _select(columns, rows)
+        before, now = _select(["*"], f"temp.before_{kind}"), _select(columns, rows)
         for one in _compare(connection, kind, key, before, now, name):
             if not (has_other_prices and one.column.partition(".")[2] in _OF_PRICES):
                 yield one
@@ -205,19 +205,19 @@ def _in_order(latencies: str | None) -> str | None:
 _OF_PRICES = {*COSTS, "unknown", "unpriced", "label_id"}
 """Columns that depend on prices; the label, too, of a row that is made of what passed on the wire."""
 
-_TOTALS = ", ".join(f"in_order({name}) AS {name}" if name == "latencies" else name for name in names_of_totals())
+_TOTALS = tuple(f"in_order({name}) AS {name}" if name == "latencies" else name for name in names_of_totals())
 _DERIVED = (
-    ("sessions", 1, ", ".join(Session._fields), "all_sessions"),
+    ("sessions", 1, Session._fields, "all_sessions"),
     ("quarter_hours", 3, _TOTALS, "quarter_hours"),
-    ("counts", 3, "session_id, file_id, n, *", "responses WHERE n < 0 OR NOT counts"),
+    ("counts", 3, ("session_id", "file_id", "n", "*"), "responses WHERE n < 0 OR NOT counts"),
     (
         "costs",
         3,
-        f"session_id, file_id, n, {', '.join(COSTS)}",
+        ("session_id", "file_id", "n", *COSTS),
         "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)",
     ),
-    ("calls", 3, "session_id, file_id, n", "calls WHERE NOT counts"),
-    ("wire", 3, ", ".join(WireMatch._fields), "wire_matches"),
+    ("calls", 3, ("session_id", "file_id", "n"), "calls WHERE NOT counts"),
+    ("wire", 3, WireMatch._fields, "wire_matches"),
 )
 """(kind, number of columns that say which row it is, columns, what follows FROM)."""
 
@@ -227,69 +227,95 @@ def _compare_logs(scanned: Book, path: str, *, has_same_prices: bool) -> Verifie
     connection = scanned.connection
     connection.execute("ATTACH ? AS kept", (path,))
     with scanned.reading():
+        connection.execute("CREATE TEMP TABLE same (kept INTEGER PRIMARY KEY, main INTEGER)")
         connection.execute(_SAME_LOGS)
-        found = (
+        [(compared, left_out)] = connection.execute(_COUNTS)
+        differences, count = _first(
             one
-            for kind, key, columns, rows in _OF_LOGS
-            for ours, theirs in [[_select(columns, rows.format(ledger)) for ledger in ("kept", "main")]]
-            for one in _compare(connection, kind, key, ours, theirs, _name)
+            for one in _differences_of_logs(connection)
             if has_same_prices or one.column.partition(".")[2] not in _OF_PRICES
         )
-        differences, count = _first(found)
-        [(compared, left_out)] = connection.execute(_COUNTS)
     return Verified(path=path, differences=differences, difference_count=count, compared=compared, left_out=left_out)
 
 
 _STATE = "{0}.path, {0}.source, {0}.parser, {0}.device, {0}.inode, {0}.size, {0}.mtime_ns, {0}.ctime_ns, {0}.beside"
-_SAME_LOGS = f"""CREATE TEMP TABLE same AS SELECT a.id AS kept, b.id AS main FROM kept.files a JOIN main.files b
+_SAME_LOGS = f"""INSERT INTO temp.same SELECT a.id, b.id FROM kept.files a JOIN main.files b
     ON ({_STATE.format("a")}) = ({_STATE.format("b")}) WHERE a.settled AND b.settled"""  # noqa: S608 - names of the schema
-_COUNTS = """SELECT (SELECT COUNT(DISTINCT session_id) FROM kept.log_sessions WHERE file_id IN (SELECT kept FROM same)),
-    (SELECT COUNT(*) FROM main.files) - (SELECT COUNT(*) FROM same)"""
+_COUNTS = """SELECT
+    (SELECT COUNT(DISTINCT session_id) FROM kept.log_sessions WHERE file_id IN (SELECT kept FROM temp.same)),
+    (SELECT COUNT(*) FROM main.files) - (SELECT COUNT(*) FROM temp.same)"""
 
 
-def _columns(alias: str, row: type[Row], *without: str) -> str:
-    return ", ".join(f"{alias}.{column.name}" for column in columns_of(row) if column.name not in without)
+def _differences_of_logs(connection: sqlite3.Connection) -> Iterator[Difference]:
+    """Yield what differs of the logs in `same`; rows are sorted only of logs that differ in a row of some number."""
+    connection.execute("CREATE TEMP TABLE unlike (log INTEGER PRIMARY KEY)")
+    for kind, _, columns, rows in _ROWS:
+        connection.execute(f"INSERT OR IGNORE INTO temp.unlike {_unlike(kind, columns, rows)}")
+    for comparisons in _OF_LOGS, _ROWS:
+        for kind, key, columns, rows in comparisons:
+            ours, theirs = (_select(columns, rows.format(ledger)) for ledger in ("kept", "main"))
+            yield from _compare(connection, kind, key, ours, theirs, _name)
+        connection.execute("DELETE FROM temp.same WHERE kept NOT IN (SELECT log FROM temp.unlike)")
+
+
+def _columns(alias: str, row: type[Row], *without: str) -> tuple[str, ...]:
+    return tuple(f"{alias}.{column.name}" for column in columns_of(row) if column.name not in without)
 
 
 _NOT_OF_LOGS = ("file_id", "n", "session_id", "label_id", "name_id", "counts", "chosen", "time_ns", "family", "key")
-_SESSION = "s.source, s.session, s.place"
+_SESSION = ("s.source", "s.session", "s.place")
 _JOIN = "JOIN temp.same ON same.{0} = r.file_id JOIN {0}.all_sessions s ON s.id = r.session_id"
-_FAMILY = ", ".join(
+_FAMILY = tuple(
     f"CASE WHEN r.superseded_by IS NULL OR r.family <> r.key THEN r.{name} END AS {name}" for name in ("family", "key")
 )
 """Family and key, but for those that a ledger has given itself (see `writer.with_own_family`)."""
-_OF_LOGS = (
+_ROWS = (
     (
         "responses",
         4,
-        f"{_SESSION}, r.time_ns, {_columns('r', Response, *_NOT_OF_LOGS)}, {_FAMILY}, {_columns('l', Label)}",
+        (*_SESSION, "r.time_ns", *_columns("r", Response, *_NOT_OF_LOGS), *_FAMILY, *_columns("l", Label)),
         f"{{0}}.responses r {_JOIN} JOIN {{0}}.labels l ON l.id = r.label_id WHERE r.n >= 0",
     ),
     (
         "calls",
         4,
-        f"{_SESSION}, r.time_ns, r.key, {_columns('r', Call, *_NOT_OF_LOGS)}, {_columns('l', Name)}",
+        (*_SESSION, "r.time_ns", "r.key", *_columns("r", Call, *_NOT_OF_LOGS), *_columns("l", Name)),
         f"{{0}}.calls r {_JOIN} JOIN {{0}}.names l ON l.id = r.name_id",
     ),
-    ("facts", 3, f"{_SESSION}, r.facts", f"{{0}}.log_sessions r {_JOIN}"),
+)
+"""As `_DERIVED`, with `{0}` for a ledger, and a table of that name: rows of logs, by session and time."""
+_OF_LOGS = (
+    ("facts", 3, (*_SESSION, "r.facts"), f"{{0}}.log_sessions r {_JOIN}"),
     (
         "limits",
         3,
-        f"f.source, f.path, r.name, {_columns('r', Limit, 'file_id', 'source', 'name')}",
+        ("f.source", "f.path", "r.name", *_columns("r", Limit, "file_id", "source", "name")),
         "{0}.limits r JOIN temp.same ON same.{0} = r.file_id JOIN {0}.files f ON f.id = r.file_id",
     ),
     (
         "problems",
         2,
-        "f.source, f.path, f.problems, f.named",
+        ("f.source", "f.path", "f.problems", "f.named"),
         "{0}.files f JOIN temp.same ON same.{0} = f.id",
     ),
 )
-"""As `_DERIVED`, with `{0}` for a ledger: rows of logs, by session (or log) and time."""
+"""Likewise, what there is little of: by session, or path."""
 
 
-def _select(columns: str, rows: str) -> str:
-    return f"SELECT {columns} FROM {rows}"  # noqa: S608 - names of the schema
+def _unlike(table: str, columns: Sequence[str], rows: str) -> str:
+    """The statement of the logs of which rows with the same number differ, or that do not have as many rows."""
+    names = [f"c{number}" for number in range(len(columns))]
+    values = [f"{column.partition(' AS ')[0]} AS {name}" for column, name in zip(columns, names, strict=True)]
+    ours, theirs = (_select(("same.kept AS log", "r.n", *values), rows.format(ledger)) for ledger in ("kept", "main"))
+    ours_of, theirs_of = (", ".join(f"{side}.{name}" for name in names) for side in "ab")
+    count = "(SELECT COUNT(*) FROM {0}.{1} WHERE file_id = same.{0} AND n >= 0)"
+    return f"""SELECT a.log FROM ({ours}) a JOIN ({theirs}) b ON a.log = b.log AND a.n = b.n
+        WHERE ({ours_of}) IS NOT ({theirs_of})
+        UNION SELECT kept FROM temp.same WHERE {count.format("kept", table)} <> {count.format("main", table)}"""  # noqa: S608 - names of the schema
+
+
+def _select(columns: Sequence[str], rows: str) -> str:
+    return f"SELECT {', '.join(columns)} FROM {rows}"  # noqa: S608 - names of the schema
 
 
 def _first(found: Iterator[Difference]) -> tuple[tuple[Difference, ...], int]:
