@@ -219,7 +219,7 @@ _DERIVED = (
     ("calls", 3, ("session_id", "file_id", "n"), "calls WHERE NOT counts"),
     ("wire", 3, WireMatch._fields, "wire_matches"),
 )
-"""(kind, number of columns that say which row it is, columns, what follows FROM)."""
+"""(kind, number of columns that identify a row, columns, what follows FROM)."""
 
 
 def _compare_logs(scanned: Book, path: str, *, has_same_prices: bool) -> Verified:
@@ -332,7 +332,7 @@ def _compare(
     Args:
         connection: A ledger's.
         kind: A word for the rows.
-        key: How many of the first columns say which row it is.
+        key: How many of the first columns identify a row.
         ours: The statement of the ledger's rows.
         theirs: The statement of the expected ones, with the same columns.
         name: Makes source and session of a key.
