@@ -6,11 +6,11 @@ While no log has changed, the ledger's file is queried as it is, without loading
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 
 from sessionlog import files
 from sessionlog.analytics.selection import Selection
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False

@@ -99,8 +99,8 @@ def _usage(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> Answe
     usage_sums.fill_shares(query, keys=keys, tables="quarter_hours", bounds={}, where=where, parameters=parameters)
     if query("SELECT COUNT(*) FROM shares", {})[0][0] > _MAX_ROWS:
         return None
-    rows = sorted(map(usage_columns.SummedRow, usage_sums.sums_of(query, by)), key=row_order.by_cost(by, ()))
-    [totals] = map(usage_columns.SummedRow, usage_sums.sums_of(query, ()))
+    rows = sorted(usage_sums.sums_of(query, usage_columns.SummedRow, by), key=row_order.by_cost(by, ()))
+    [totals] = usage_sums.sums_of(query, usage_columns.SummedRow)
     if not rows and not totals.sessions:
         return None
     if sort:

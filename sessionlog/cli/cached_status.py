@@ -82,14 +82,11 @@ def _rules(path: str) -> tuple[Any, ...] | None:
         return ()
     from sessionlog.analytics.budgets.rules import parse_budgets
     from sessionlog.files import read_small
-    from sessionlog.plain_toml import parse_plain_toml
 
     text = (read_small(path) or b"").decode()
-    config = parse_plain_toml(text)
-    if config is None:
-        import tomllib
+    import tomllib
 
-        config = tomllib.loads(text)
+    config = tomllib.loads(text)
     if config.keys() - {"budgets", "guard"} or not isinstance(config.get("guard", {}), dict):
         return None
     return parse_budgets(config.get("budgets", {}))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sessionlog.fast_dataclasses import dataclass
+from dataclasses import dataclass
+
 from sessionlog.ledger.identity import path_of, stored_path
 
 TYPE_CHECKING = False

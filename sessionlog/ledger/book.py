@@ -10,10 +10,10 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from sessionlog.errors import Problem
-from sessionlog.fast_dataclasses import fields_of
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.reading import MOST_NAMED, ReadBook
@@ -229,4 +229,4 @@ def problems_text(problems: Problems) -> str:
     """Return the named problems as JSON."""
     if not problems.first:
         return "[]"
-    return json.dumps([fields_of(problem) for problem in problems.first[:MOST_NAMED]])
+    return json.dumps([asdict(problem) for problem in problems.first[:MOST_NAMED]])

@@ -6,9 +6,8 @@ the clock was set back to a time before the look-up, when another price may have
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import time_ns
-
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

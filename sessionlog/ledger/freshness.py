@@ -272,7 +272,8 @@ def _absent_in_pwd(env: RecordingEnv, sources: Sequence[Source]) -> list[str] | 
 
 def known_agents(connection: sqlite3.Connection, env: Mapping[str, str]) -> list[Agent]:
     """Return the agents as the last sync described them, for a ledger that is up to date."""
-    from sessionlog.fast_dataclasses import replace
+    from dataclasses import replace
+
     from sessionlog.ledger.agents import read_agents
 
     agents = read_agents(connection)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 
 from sessionlog import files
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.opening import checked, open_read_only
 from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
 

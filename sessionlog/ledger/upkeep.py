@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from itertools import count
@@ -19,7 +19,6 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Label, Name, Row

@@ -14,15 +14,14 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby, islice, zip_longest
 from typing import Any
 
 from sessionlog.errors import LedgerUnusable
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import load_book
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.columns import Call, Label, Limit, Name, Response, Row, Session, WireMatch, columns_of
+from sessionlog.ledger.columns import Call, Label, Limit, Name, Response, Row, Session, columns_of
 from sessionlog.ledger.costs import COSTS
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.quarter_hours import names_of_totals
@@ -202,8 +201,8 @@ def _in_order(latencies: str | None) -> str | None:
     return latencies and "".join(sorted(latencies))
 
 
-_OF_PRICES = {*COSTS, "unknown", "unpriced", "label_id"}
-"""Columns that depend on prices; the label, too, of a row that is made of what passed on the wire."""
+_OF_PRICES = {*COSTS, "unknown", "unpriced"}
+"""Columns that depend on prices."""
 
 _TOTALS = tuple(f"in_order({name}) AS {name}" if name == "latencies" else name for name in names_of_totals())
 _DERIVED = (
@@ -217,7 +216,6 @@ _DERIVED = (
         "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)",
     ),
     ("calls", 3, ("session_id", "file_id", "n"), "calls WHERE NOT counts"),
-    ("wire", 3, WireMatch._fields, "wire_matches"),
 )
 """(kind, number of columns that identify a row, columns, what follows FROM)."""
 

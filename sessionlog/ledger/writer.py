@@ -191,7 +191,7 @@ class Writer:
 
     def reconcile(self) -> None:
         """Update what was touched: sessions, which copies count, totals, prices of new models."""
-        reconcile(self._connection, self._ids, self._touched, self._prices)
+        reconcile(self._connection, self._ids, self._touched)
         write_current_prices(self._connection, self._prices)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 

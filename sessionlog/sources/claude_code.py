@@ -26,6 +26,9 @@ Traps:
 - The second compaction of a process writes the earlier rows again, as they were. They mean nothing.
 - `agent_progress` rows embed a sub-agent's rows in its parent's log, often half-way; sometimes no other log has them.
 - The result of a sub-agent's call has the sub-agent's totals: they are in its own log.
+- `usage.iterations` lists what one request ran. What an advisor or a compaction used is not in the counts of the usage:
+  each is a response of its own, which belongs to that of the row.
+- Searches are those of the provider's tool (`usage.server_tool_use`); calls of a tool named so are not charged.
 - The model `<synthetic>` marks the CLI's own notices; with `isApiErrorMessage` it is a failed request (of the model in
   the `api-request` row before it), else nothing. `api_error` rows are retries, which are not billed.
 - Cache writes are logged flat and split by duration, and either may be zero.
@@ -50,7 +53,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
@@ -90,8 +93,13 @@ from sessionlog.sources.kit import (
     name,
     read_duration,
     read_head,
+    read_inner,
     read_json,
+    read_region,
+    read_searches,
     read_sidecar,
+    read_speed,
+    read_tier,
     read_time,
     source,
     stem_of,
@@ -148,12 +156,6 @@ class Details(Struct, gc=False):
     thinking_tokens: Any = 0
 
 
-class ServerTools(Struct, gc=False):
-    """How often a response used a tool of the provider's own."""
-
-    web_search_requests: Any = 0
-
-
 class Usage(Struct, gc=False):
     """The tokens of a response as far as one row has them."""
 
@@ -164,7 +166,9 @@ class Usage(Struct, gc=False):
     output_tokens: Any = 0
     service_tier: Any = None
     speed: Any = None
-    server_tool_use: ServerTools | None = None
+    server_tool_use: Any = None
+    inference_geo: Any = None
+    iterations: Any = None
     output_tokens_details: Details | None = None
 
 
@@ -324,6 +328,7 @@ class State(Struct):
         is_summed: The log has `cost-state` rows, or will have.
         key: The response of the last row.
         usage: Its tokens.
+        inside: Those of the responses inside it.
         logged: The last token counts as they were logged.
         counts: As they were read.
         visible: Bytes of its text so far, while its count of output is a placeholder.
@@ -352,6 +357,7 @@ class State(Struct):
     is_summed: bool = False
     key: str = ""
     usage: TokenUsage = _NO_TOKENS
+    inside: TokenUsage = _NO_TOKENS
     logged: Usage | None = None
     counts: Tokens | None = None
     visible: int = 0
@@ -498,6 +504,7 @@ def _assistant(row: Row, state: State) -> list[Step]:
         if type(row) is FullRow:
             response.request = name(row.request_ref)
         found.append(response)
+        found += _inner(response, message.usage, name(row.uuid), state)
         if response.finish in _ENDS and not is_failed:
             found.append(Status(time, "success"))
     if is_side:
@@ -527,13 +534,15 @@ def _response(
         model = state.model
     elif model != state.model and (state.is_part or not thread) and model:
         state.model = model
-    usage, speed, tier = message.usage, "", ""
-    if isinstance(usage, Usage):
-        if usage.speed is not None:
-            speed = _special(usage.speed)
-        if usage.service_tier is not None:
-            tier = _special(usage.service_tier)
+    usage, speed, tier, region, searches = message.usage, "", "", "", 0
     counts = _tokens(usage, state)
+    if isinstance(usage, Usage):
+        speed = "" if usage.speed == "standard" else read_speed(usage.speed)
+        tier = "" if usage.service_tier == "standard" else read_tier(usage.service_tier)
+        region = read_region(usage.inference_geo)
+        if usage.server_tool_use is not None and counts is not None:
+            searches, issue = read_searches({"server_tool_use": usage.server_tool_use})
+            counts = Tokens(counts.usage, (*counts.issues, issue)) if issue else counts
     key = message_id = name(message.id)
     if key and row.request_id:
         key = f"{key}:{name(row.request_id)}"
@@ -541,10 +550,6 @@ def _response(
         used, version = counts.usage if counts is not None else _NO_TOKENS, name(state.head[3])
         key = key_of(key, used, time, version, state.unnamed, thread, is_whole=stop is not None)
         rank = _rank_unnamed(rank, version)
-    searches = 0
-    if counts is not None and isinstance(usage, Usage) and usage.server_tool_use is not None:
-        [searches], issues = read_counts(("web_search_requests",), (usage.server_tool_use.web_search_requests,))
-        counts = Tokens(counts.usage, (*counts.issues, *issues)) if issues else counts
     is_partial = not stop and row.is_aborted_mid_stream is True
     if counts is not None and not is_failed:
         _add_up(key, counts.usage, state)
@@ -556,8 +561,37 @@ def _response(
         stop if isinstance(stop, str) else "", is_failed, text_of(text) if is_failed else "",
         "partial" if is_partial else "exact", text, reasoning, speed, tier, "" if is_failed else message_id,
     )  # fmt: skip
-    response.searches = searches
+    response.searches, response.region = searches, region
     return response
+
+
+def _inner(response: Response, usage: Any, uuid: str, state: State) -> list[Step]:
+    """Return the responses inside one, once: its rows repeat them."""
+    if response.failed or response.tokens is None or not isinstance(usage, Usage) or not usage.iterations:
+        return []
+    inner, issues = read_inner({"iterations": usage.iterations}, response.tokens.usage)
+    used = sum((one.usage for one in inner), _NO_TOKENS)
+    if used == state.inside:
+        return [*map(BadNumber, issues)]
+    if state.is_summed:
+        state.used += used.beyond(state.inside)
+    state.inside = used
+    parent, id_ = response.key or uuid or str(response.time), response.response_id
+    return [
+        *map(BadNumber, issues),
+        *(
+            structs.replace(
+                response, key=f"{parent}#{one.name}", family=id_ and f"{id_}#{one.name}", tokens=Tokens(one.usage),
+                model=one.model or response.model, response_model=one.model or response.response_model, finish="",
+                quality="exact", text=None, reasoning=None, response_id=id_ and f"{id_}#{one.name}", cost_nano=None,
+                latency_ms=None, request="", searches=one.searches, kind=one.kind, parent=parent,
+                speed=read_speed(one.fields.get("speed")) if one.model else response.speed,
+                service_tier=read_tier(one.fields.get("service_tier")) or response.service_tier,
+                region=read_region(one.fields.get("inference_geo") or response.region),
+            )
+            for one in inner
+        ),
+    ]  # fmt: skip
 
 
 def _rank_unnamed(rank: int, version: str) -> int:
@@ -573,7 +607,7 @@ def _rank_unnamed(rank: int, version: str) -> int:
 def _add_up(key: str, usage: TokenUsage, state: State) -> None:
     """Add a row's response to what was used since the last `cost-state`."""
     if key != state.key or not key:
-        state.key, state.visible = key, 0
+        state.key, state.visible, state.inside = key, 0, _NO_TOKENS
         if state.is_summed:
             state.used += state.usage
     if usage is not state.usage:
@@ -634,11 +668,6 @@ def _tokens(usage: Any, state: State) -> Tokens | None:
     if not issues:
         state.logged, state.counts = usage, found
     return found
-
-
-def _special(kind: Any) -> str:
-    """A kind of request that may have a price of its own; "" for the standard one."""
-    return "" if kind == "standard" else name(kind)
 
 
 def _user(row: Row, state: State) -> list[Step]:
@@ -713,7 +742,8 @@ def _progress(row: Row, state: State) -> list[Step]:
         return []
     text, reasoning, calls = _parts(echo.message.content)
     time = time if own_time is None else own_time
-    found.append(_response(echo, echo.message, time, _EMBEDDED, thread, state, text, reasoning, calls))
+    response = _response(echo, echo.message, time, _EMBEDDED, thread, state, text, reasoning, calls)
+    found += [response, *_inner(response, echo.message.usage, name(echo.uuid), state)]
     for number, block in enumerate(calls):
         key = name(block.id) or f"{echo.uuid}#{number}"
         found.append(ToolCall(time, key, name(block.name) or UNKNOWN, block.input, is_copy=True))
@@ -901,7 +931,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=6,
+    parser_version=7,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

@@ -20,7 +20,6 @@ Json = Mapping[str, Any]
 """A JSON object."""
 
 _DRIVE = re.compile(r"(?:\\\\\?\\)?([A-Za-z]):(?=[\\/]|\Z)")
-_STANDARD = frozenset({"", "auto", "default", "standard"})
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: agents are younger
 
 
@@ -105,15 +104,6 @@ def folder(value: Any, *fields: str) -> str:
     if drive := _DRIVE.match(value):
         return f"{drive[1].upper()}:{value[drive.end() :]}".replace("/", "\\")
     return value if ntpath.splitdrive(value)[0] else ""
-
-
-def service_tier(value: Any) -> str:
-    """Return the tier of a request that may have a price of its own, such as `flex`; "" for the standard one.
-
-    OpenAI's `fast` is the tier that its price list calls `priority`.
-    """
-    tier = name(value).strip().lower()
-    return "" if tier in _STANDARD else "priority" if tier == "fast" else tier
 
 
 def fingerprint(*parts: Any) -> str:

@@ -12,15 +12,12 @@ from rich.cells import cell_len
 from sessionlog.analytics.status.answer import choose_session, nothing_known
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.status.statusline_input import StatuslineInput, parse_statusline_input, with_statusline_input
-from sessionlog.render import numbers
 from sessionlog.render.line import wrap_lines
 from sessionlog.render.report import View
 from sessionlog.render.status import render_status
 from sessionlog.render.status_line import (
     NO_SESSION,
     block_bar,
-    cost_text,
-    percent,
     short_model,
     status_line,
     until_words,
@@ -379,14 +376,6 @@ def test_hostile_names_are_harmless_and_fit(name, width):
     assert not CONTROLS.search(text)
     assert not CONTROLS.search(line(document))
     assert max(map(cell_len, text.splitlines())) <= max(width, 60)
-
-
-@examples(500)
-@given(st.floats(0, 1e9) | st.integers(0, 10**12).map(lambda nano: nano / 1e9), st.floats(0, 1000))
-def test_the_lines_numbers_are_those_of_the_tables(amount, share):
-    """Only the way to them is shorter."""
-    assert cost_text(amount) == numbers.cost_text(amount)
-    assert percent(share) == numbers.percent(share / 100)
 
 
 @pytest.mark.parametrize(

@@ -260,8 +260,10 @@ def test_events_and_records_tell_the_same_tokens(path):
     logs = [str(path), *SOURCE.subagent_logs(str(path))]
     sessions = [session for log in logs for session in SOURCE.scan(log, None).sessions]
     records = [record for session in sessions for record in session.records]
-    originals = {record.family for record in records if record.copy_rank == CopyRank.ORIGINAL}
-    records = [one for one in records if one.copy_rank == CopyRank.ORIGINAL or one.family not in originals]
+    top = {}
+    for record in records:
+        top[record.family] = max(top.get(record.family, CopyRank.EMBEDDED), record.copy_rank)
+    records = [one for one in records if one.copy_rank == top[one.family] or top[one.family] < CopyRank.COPIED]
     for record in (record for record in records if record.requests):
         weight = (record.copy_rank, record.usage.output, record.usage.total)
         best[record.key] = max(best.get(record.key, (weight, record)), (weight, record), key=lambda pair: pair[0])
@@ -390,3 +392,39 @@ def test_a_compactions_request_is_beside_the_conversation():
     assert [(data["key"].partition(":")[0], data["usage"]["input"]) for data in told] == [
         ("msg_1", 10), ("compaction", 50), ("msg_2", 20),
     ]  # fmt: skip
+
+
+def test_a_responses_region_and_searches_are_its_own_and_its_advisors(tmp_path):
+    """What an advisor says of itself counts for it, else what its response says; no place is anywhere."""
+    row = json.loads(rows_of("advisor")[2])
+    path = tmp_path / f"{ONE}.jsonl"
+    usage, advisor = row["message"]["usage"], row["message"]["usage"]["iterations"][1]
+    for geo, own, regions in (
+        ("US", None, ("us", "us")),
+        ("global", "us", ("", "us")),
+        ("not_available", None, ("", "")),
+    ):
+        usage |= {"inference_geo": geo, "service_tier": "priority", "speed": "fast"}
+        usage["server_tool_use"] = {"web_search_requests": 2}
+        advisor["inference_geo"] = own
+        path.write_text(f"{json.dumps(row)}\n")
+        answer, advice = sessions(str(path))[ONE].records
+        assert (answer.region, advice.region) == regions
+        assert (answer.searches, advice.searches) == (2, 1)
+        assert (advice.kind, advice.parent, advice.key) == ("advisor", answer.key, f"{answer.key}#advisor-1")
+        assert (answer.service_tier, advice.service_tier) == ("priority", "priority")
+        assert (answer.speed, advice.speed) == ("fast", "")
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, "x", 1, [1], [None], [{"type": {}}], [{"type": "advisor_message", "input_tokens": "x"}]]
+)
+def test_odd_iterations_cost_no_response(tmp_path, odd):
+    """The response keeps its counts; a count that is none is damage."""
+    row = json.loads(rows_of("advisor")[2])
+    row["message"]["usage"]["iterations"] = odd
+    path = tmp_path / f"{ONE}.jsonl"
+    path.write_text(f"{json.dumps(row)}\n")
+    scan = SOURCE.scan(str(path), None)
+    assert [record.usage.output for record in scan.sessions[0].records] == [40]
+    assert scan.problems.count == (odd == [{"type": "advisor_message", "input_tokens": "x"}])

@@ -6,6 +6,7 @@ reservations.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import attrgetter
 
 from sessionlog.analytics.budgets import tamper_check
@@ -16,7 +17,6 @@ from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False

@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.cached import ask_current
 
 TYPE_CHECKING = False

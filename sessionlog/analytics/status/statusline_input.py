@@ -6,8 +6,9 @@ input is untrusted: a value of an unexpected type counts as missing.
 
 from __future__ import annotations
 
+import json
+
 from sessionlog.analytics.status.budgets import free_name, window_entry
-from sessionlog.json_reader import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def parse_statusline_input(text: str) -> StatuslineInput | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        data = read_json(text)
-    except ValueError:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
         return None
     return StatuslineInput(data) if isinstance(data, dict) else None
 

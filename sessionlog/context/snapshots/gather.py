@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.context.snapshots.logged import LogLike, SnapshotInput, read_logged_session
 from sessionlog.context.snapshots.tools import read_tools, tools_of_agent
 from sessionlog.context.snapshots.turns import fold_turns, number_turns, steps_of, turn_seconds
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, window_for
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.read import read_entries
 

@@ -8,7 +8,7 @@ request. `growth` has the same number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.context.windows import window_for
@@ -28,7 +28,6 @@ from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Packed, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
 from sessionlog.transcript.fold import OWN

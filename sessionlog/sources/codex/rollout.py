@@ -59,8 +59,8 @@ from sessionlog.sources.kit import (
     measure,
     name,
     read_json,
+    read_tier,
     read_time,
-    service_tier,
     text,
 )
 from sessionlog.sources.record import server_of
@@ -293,7 +293,7 @@ def _changes(context: Payload, state: State) -> Steps:
 def _settings_applied(event: Payload, time: Time, state: State) -> Steps:
     """Settings from here on, until the next ones; those without a tier ask for the standard one."""
     given = event.thread_settings
-    state.tier = service_tier(given.get("service_tier") if isinstance(given, dict) else event.service_tier)
+    state.tier = read_tier(given.get("service_tier") if isinstance(given, dict) else event.service_tier)
     return (At(time),)
 
 
@@ -537,7 +537,7 @@ def _response(
     return (
         Response(
             time, key, family, rank, tokens, "", model, final=True, is_copy=bool(owner), mcp=server,
-            response_id=response_id, service_tier=service_tier(tier) if tier else state.tier,
+            response_id=response_id, service_tier=read_tier(tier) if tier else state.tier,
         ),
     )  # fmt: skip
 
