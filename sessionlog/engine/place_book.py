@@ -138,7 +138,7 @@ _CALLS = f"""
 CREATE TEMP VIEW tools AS SELECT session_key AS session_id, {{name}} AS name_id, key, time_ns, finished, failed,
     duration_ms, {_bucket("duration_ms", _MEASURED.replace("latency_ms", "duration_ms"))} AS duration_bucket,
     output_bytes, {", ".join(Name._fields)}
-FROM calls WHERE session_key NOT IN (SELECT session_key FROM whole_sessions WHERE absorbed)
+FROM calls
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 _NO_LIMITS = """
 CREATE TEMP TABLE limits (file_id BIGINT, source VARCHAR, name VARCHAR, time_ns BIGINT, used_percent DOUBLE,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _LAST = date.max.toordinal()
+_DAY_NS = 86_400 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,11 @@ class Span:
 def day_text(day: int) -> str:
     """Return the ISO date of a day counted from 1970-01-01; days outside the calendar give its first or last day."""
     return date.fromordinal(min(max(day + _EPOCH, 1), _LAST)).isoformat()
+
+
+def first_ns(date_text: str) -> int:
+    """Return the first moment of an ISO date, in nanoseconds since 1970 UTC."""
+    return (date.fromisoformat(date_text).toordinal() - _EPOCH) * _DAY_NS
 
 
 def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[Span, ...]:
@@ -64,11 +70,22 @@ def next_change(model: Listed, day: int, second: int) -> tuple[int, int] | None:
     return min(changes, default=None)
 
 
-def active_variants(model: Listed, day: int) -> tuple[str, ...]:
-    """Return the kinds of request with a price of their own on a day: `batch`, `service_tier=flex` and the like."""
+def active_variants(model: Listed, day: int) -> tuple[Listed, ...]:
+    """Return the descriptions of the requests that have a price of their own on a day."""
     today = day_text(day)
-    names = (_variant_name(variant["when"]) for variant in model.get("variants", ()) if _has_begun(variant, today))
-    return tuple(dict.fromkeys(names))
+    return tuple(variant["when"] for variant in model.get("variants", ()) if _has_begun(variant, today))
+
+
+def kind_name(when: Mapping[str, str]) -> str:
+    """Return the name of a kind of request: `batch`, `service_tier=flex`."""
+    return " ".join(value if key == "processing" else f"{key}={value}" for key, value in when.items())
+
+
+def priced_words(model: Listed, day: int, context: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys of a request's description for which a listed model has a price on a day."""
+    today = day_text(day)
+    active = (v["when"] for v in model.get("variants", ()) if _has_begun(v, today) and _suits(v["when"], context))
+    return frozenset(key for when in active for key in when)
 
 
 def _span(model: Listed, periods: list[Listed], today: str, second: int, context: Mapping[str, str]) -> Span:
@@ -105,10 +122,6 @@ def _is_active(period: Listed, today: str, second: int) -> bool:
 
 def _suits(when: Mapping[str, str], context: Mapping[str, str]) -> bool:
     return all(context.get(key) == value for key, value in when.items())
-
-
-def _variant_name(when: Mapping[str, str]) -> str:
-    return " ".join(value if key == "processing" else f"{key}={value}" for key, value in when.items())
 
 
 def _seconds(clock: str) -> int:

@@ -17,7 +17,7 @@ ALLOWED = {
     "sessionlog.render.cells", "sessionlog.render.currency", "sessionlog.render.escape", "sessionlog.render.numbers",
     "sessionlog", "sessionlog._version", "sessionlog.lazy_imports",
     "sessionlog.analytics", "sessionlog.analytics.conditions", "sessionlog.analytics.limits",
-    "sessionlog.analytics.status", "sessionlog.analytics.status.statusline_input",
+    "sessionlog.analytics.status", "sessionlog.analytics.status.statusline_input", "sessionlog.analytics.sums",
     "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",
     "sessionlog.analytics.status.document", "sessionlog.analytics.status.sums", "sessionlog.analytics.status.typical",
     "sessionlog.cli", "sessionlog.cli.statusline_input", "sessionlog.cli.fast_path", "sessionlog.cli.options", "sessionlog.cli.output",

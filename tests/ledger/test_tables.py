@@ -26,9 +26,13 @@ DUMPS = Path(__file__).parents[2] / "testdata/ledger"
 @pytest.fixture(params=["version-1.sql", "version-4.sql"])
 def path(tmp_path, request):
     """A ledger as an older version left it."""
-    path = tmp_path / "ledger.sqlite"
+    return ledger_of(tmp_path, request.param)
+
+
+def ledger_of(folder, dump):
+    path = folder / "ledger.sqlite"
     connection = sqlite3.connect(path)
-    connection.executescript((DUMPS / request.param).read_text())
+    connection.executescript((DUMPS / dump).read_text())
     connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     os.chmod(path, 0o600)
@@ -96,6 +100,20 @@ def test_a_column_that_is_added_is_read_from_the_logs(tmp_path):
     refresh(book, env)
     assert book.query("SELECT SUM(searches) FROM quarter_hours", {}) == book.query("SELECT SUM(2) FROM records", {})
     assert compare_derived(book.copy()) == []
+    book.close()
+
+
+def test_rows_that_were_made_of_a_log_and_the_wire_are_gone(tmp_path):
+    """One request was in both, one in the log alone, which is gone, and one on the wire alone: each counts once."""
+    book = open_ledger(ledger_of(tmp_path, "version-8-wire.sql"), PRICES)
+    sums = "SELECT SUM(requests), SUM(input + cache_read + output) FROM {}"
+    assert book.query(sums.format("records"), {}) == book.query(sums.format("quarter_hours"), {}) == [(3, 171)]
+    listed = """SELECT s.source, SUM(r.requests) FROM sessions s JOIN quarter_hours r ON r.session_id = s.id
+        GROUP BY 1 ORDER BY 1"""
+    assert book.query(listed, {}) == [("claude-code", 2), ("native", 1)]
+    assert book.query("SELECT COUNT(*) FROM responses", {}) == [(4,)]
+    assert compare_derived(book.copy()) == []
+    assert find_changed(book.connection) == []
     book.close()
 
 
