@@ -95,6 +95,7 @@ from sessionlog.sources.kit import (
     name,
     read_duration,
     read_json,
+    read_tier,
     source,
     text,
     text_of,
@@ -104,6 +105,12 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, read_spans
 
 _MS = 1_000_000
+_TIER = (  # that of the response before the one that was asked for
+    "gen_ai.openai.response.service_tier",
+    "openai.response.service_tier",
+    "gen_ai.openai.request.service_tier",
+    "openai.request.service_tier",
+)
 _HEAVY = (SYSTEM, SENT, ANSWERED)
 _MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _PROVIDERS = {"claude-code": "anthropic", "codex": "openai"}
@@ -447,6 +454,7 @@ def _response(row: Call, state: State) -> Steps:
         text=parts,
         reasoning=parts,
         response_id=row.response_id,
+        service_tier=read_tier(row.first(*_TIER)),
     )
     for message in row.answered:
         state.known[message.likeness] = state.known.get(message.likeness, 0) + 1
