@@ -44,8 +44,8 @@ WHERE r.n >= 0 AND f.missing <> {ELSEWHERE} AND s.counted AND r.session_id {{cho
 """`m` is the row that was merged from this one's place and another copy's counts."""
 _COLUMNS = (
     "COALESCE(s.home, r.session_id)", "r.label_id", "r.superseded_by", "r.estimate_nano", "r.saved_nano", "r.copy_rank",
-    "r.time_ns", "r.requests", "r.failed <> 0", "r.input", "r.output", "r.cache_read", "r.cache_write", "r.cache_write_1h",
-    "r.reasoning", "r.cost_nano", "r.priced <> 0", "r.latency_ms", "r.active_ms",
+    "r.time_ns", "r.requests", "r.failed <> 0", "r.input", "r.output", "r.cache_read", "r.cache_write",
+    "r.cache_write_1h", "r.reasoning", "r.cost_nano", "r.priced <> 0", "r.latency_ms", "r.active_ms",
     *(f"r.{name}" for name in EXPORTED),
 )  # fmt: skip
 _SELECTED = """(r.key IN (SELECT r.key FROM {tables} WHERE r.key IS NOT NULL AND {where})

@@ -7,8 +7,8 @@ are derived, as `all_sessions` is from the facts in `log_sessions`. A session is
 the places that are searched now: its rows do not count, and the view `sessions` leaves it out. `chosen` marks what
 counts of copies; it counts unless the same request counts elsewhere, on the wire or in a log (see `wire`). A session on
 the wire of which nothing counts is not in `sessions` either; what counts of it is summed in its `home`, the agent's
-session, if that is known. `variables`, `folders` and `listings` are the snapshot of the last sync (see `freshness`), `session_changes` spares exports what has not
-changed (see `changes`). `agents` describes the sources of that sync (see `agents`), and `current_prices` has what each
+session, if that is known. `variables`, `folders` and `listings` are the snapshot of the last sync (see `freshness`),
+`session_changes` spares exports what has not changed (see `changes`). `agents` describes the sources of that sync (see `agents`), and `current_prices` has what each
 model costs now (see `current_prices`): reports without news read them in place of sources and the price list.
 `reservations` belong to budgets, not to logs.
 
