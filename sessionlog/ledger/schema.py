@@ -8,9 +8,9 @@ the places that are searched now: its rows do not count, and the view `sessions`
 counts of copies; it counts unless the same request counts elsewhere, on the wire or in a log (see `wire`). A session on
 the wire of which nothing counts is not in `sessions` either; what counts of it is summed in its `home`, the agent's
 session, if that is known. `variables`, `folders` and `listings` are the snapshot of the last sync (see `freshness`),
-`session_changes` spares exports what has not changed (see `changes`). `agents` describes the sources of that sync (see `agents`), and `current_prices` has what each
-model costs now (see `current_prices`): reports without news read them in place of sources and the price list.
-`reservations` belong to budgets, not to logs.
+`session_changes` spares exports what has not changed (see `changes`). `agents` describes the sources of that sync (see
+`agents`), and `current_prices` has what each model costs now (see `current_prices`): reports without news read them in
+place of sources and the price list. `reservations` belong to budgets, not to logs.
 
 The columns of tables whose rows are values are in `columns`. A label is a combination of names that many records have
 in common. A histogram is a text with one letter per request: the letter's code minus `LETTER` is the bucket of its
