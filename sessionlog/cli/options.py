@@ -141,7 +141,8 @@ USAGE = (
     Option(
         "--by", "by", "texts",
         "Group by: source, provider, model, response_model, session, project, branch, agent, skill, plugin, mcp, "
-        "version, hour, day, week, month, status, route, harness, machine, meta.KEY; may be repeated.",
+        "tier, region, kind, version, hour, day, week, month, status, route, harness, machine, meta.KEY; "
+        "may be repeated.",
         "KEYS", default_help=USAGE_BY, short="-b", may_be_empty=True,
     ),
     Option("--heatmap", "heatmap", "flag", "The days as a calendar, a year unless a time is given."),
