@@ -151,7 +151,9 @@ USAGE = (
 )  # fmt: skip
 
 MODELS = (
-    PATHS, *_TIME, *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
+    PATHS, *_TIME,
+    Option("--unpriced", "unpriced", "flag", "Only models of which a cost is unknown: why, and what to do."),
+    *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_SCAN, STRICT,
 )  # fmt: skip
 
