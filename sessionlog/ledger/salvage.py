@@ -18,10 +18,11 @@ from sessionlog.events.names import UNKNOWN
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Label, Name, Response, Row, Session
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.rows import LogRows, SessionRows
-from sessionlog.ledger.sessions import facts_of, facts_text
+from sessionlog.ledger.rows import name_of
+from sessionlog.ledger.sessions import facts_of
 from sessionlog.ledger.tables import migrate
 from sessionlog.ledger.trust import is_older
+from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import ScannedSession
 
 _LABELS = f"SELECT id, {', '.join(Label._fields)} FROM labels"  # noqa: S608 - names of the schema
@@ -78,21 +79,22 @@ class _Salvage:
         others, _ = self._read("SELECT file_id FROM log_sessions", "file_id")
         files = records = calls = lost = 0
         for file_id in sorted({*known, *(row[0] for row in others if isinstance(row[0], int))}):
-            scan, is_whole = self._log(file_id)
+            sessions, responses, used, is_whole = self._log(file_id)
             lost += not is_whole
-            if not scan.sessions:
+            if not sessions:
                 continue
-            path, _ = known.get(file_id) or (facts_of(scan.sessions[0].facts).path, "")
+            path, _ = known.get(file_id) or (sessions[0].path, "")
             with suppress(sqlite3.Error, ValueError, TypeError):
-                self._book.add_rows(path, scan, source=scan.source)
+                self._book.add_scan(LogScan(sessions=sessions), path)
+                self._book.append_rows(path, responses, used)
                 files += 1
-                records += sum(len(session.responses) for session in scan.sessions)
-                calls += sum(len(session.calls) for session in scan.sessions)
+                records += len(responses)
+                calls += len(used)
         self._book.reconcile()
         return Salvaged(files=files, records=records, calls=calls, lost=lost)
 
-    def _log(self, file_id: int) -> tuple[LogRows, bool]:
-        """Return the rows of a log that can be read, and whether these are all."""
+    def _log(self, file_id: int) -> tuple[tuple[ScannedSession, ...], list[Response], list[Call], bool]:
+        """Return a log's sessions, responses and calls, with names for ids, and whether that is all of it."""
         facts, has_facts = self._read("SELECT session_id, facts, n FROM log_sessions", "n", file_id)
         rows, has_responses = self._read(_RESPONSES, "n", file_id, "AND n >= 0")
         responses = list(map(Response._make, rows))
@@ -103,31 +105,21 @@ class _Salvage:
             has_facts, known = False, self._sessions.get(session_id)
             if known is not None:
                 found[session_id] = known
-        labels, names = _Numbers(self._labels, Label), _Numbers(self._names, Name)
-        sessions = tuple(
-            SessionRows(
-                name=(known.source, known.session_id, known.place),
-                facts=facts_text(known),
-                responses=[
-                    row._replace(label_id=labels.number(row.label_id))
-                    for row in responses
-                    if row.session_id == session_id
-                ],
-                calls=[
-                    row._replace(name_id=names.number(row.name_id)) for row in calls if row.session_id == session_id
-                ],
-            )
-            for session_id, known in found.items()
+        here = [row for row in responses if row.session_id in found]
+        used = [row for row in calls if row.session_id in found]
+        is_whole = has_facts and has_responses and has_calls and (len(here), len(used)) == (len(responses), len(calls))
+        return (
+            tuple(found.values()),
+            [
+                row._replace(session_id=_name(found, row), label_id=_named(Label, self._labels.get(row.label_id)))
+                for row in here
+            ],
+            [
+                row._replace(session_id=_name(found, row), name_id=_named(Name, self._names.get(row.name_id)))
+                for row in used
+            ],
+            is_whole,
         )
-        count = sum(len(one.responses) + len(one.calls) for one in sessions)
-        is_whole = has_facts and has_responses and has_calls and count == len(responses) + len(calls)
-        scan = LogRows(
-            source=sessions[0].name[0] if sessions else "",
-            sessions=sessions,
-            labels=tuple(labels.rows),
-            names=tuple(names.rows),
-        )
-        return scan, is_whole
 
     def _read(self, sql: str, order: str, file_id: int | None = None, condition: str = "") -> tuple[list[Row], bool]:
         """Return the rows before and behind the damage, and whether there was none."""
@@ -143,19 +135,12 @@ class _Salvage:
         return list(rows.values()), False
 
 
-class _Numbers:
-    """New numbers for the damaged ledger's ids of labels or names."""
+def _name(found: dict[Any, ScannedSession], row: Response | Call) -> Any:
+    return name_of(found[row.session_id])
 
-    def __init__(self, known: dict[Any, Row], row: type[Label | Name]) -> None:
-        self._known, self._row = known, row
-        self._numbers: dict[Any, int] = {}
-        self.rows: list[Any] = []
 
-    def number(self, old: Any) -> int:
-        if old not in self._numbers:
-            self._numbers[old] = len(self.rows)
-            self.rows.append(self._row._make(self._known.get(old) or [UNKNOWN] * len(self._row._fields)))
-        return self._numbers[old]
+def _named(row: type[Label | Name], known: Row | None) -> Any:
+    return row._make(known or [UNKNOWN] * len(row._fields))
 
 
 def _facts(text: Any) -> ScannedSession | None:

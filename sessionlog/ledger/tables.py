@@ -23,6 +23,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+ROW_TABLES = (
+    define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
+    define("all_sessions", Session, "UNIQUE (source, session, place)"),
+    define("labels", Label, has_id=True),
+    define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+    define("names", Name, has_id=True),
+    define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+)
+"""The tables of the rows of logs, which a file that is handed over to a ledger has, too."""
+
 _FROM_1 = (
     "DROP INDEX IF EXISTS responses_told",
     "DROP INDEX IF EXISTS calls_told",
@@ -86,12 +96,7 @@ def tables() -> tuple[str, ...]:
         define("files", File, "UNIQUE (path)"),
         RESUMES,
         CHANGES,
-        define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("all_sessions", Session, "UNIQUE (source, session, place)"),
-        define("labels", Label, has_id=True),
-        define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("names", Name, has_id=True),
-        define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+        *ROW_TABLES,
         define("limits", Limit),
         define_totals(),
         """CREATE TABLE reservations (
