@@ -160,7 +160,7 @@ class UsageReport(Report):
             return without_tokens
         price = f"without a price ({_models(self.unpriced)})"
         named = f"{price} or {without_tokens}" if self.without_usage else price
-        return f"{named}: `sessionlog pricing MODEL` shows why"
+        return f"{named}: `sessionlog models --unpriced` shows why"
 
 
 _PROVENANCE = {

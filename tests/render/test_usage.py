@@ -71,7 +71,7 @@ def test_tokens_that_the_log_does_not_have_are_unknown():
     ]
     assert (
         lines(report)[-1]
-        == "2 sessions have parts without a price (p/m) or without tokens in the log (own/f): `sessionlog pricing MODEL` "
+        == "2 sessions have parts without a price (p/m) or without tokens in the log (own/f): `sessionlog models --unpriced` "
         "shows why"
     )
     both = of(session("a", record(), record(input=0, output=0)))
@@ -240,7 +240,7 @@ def test_what_has_no_price_is_named():
     [note] = [line for line in lines(of(*odd)) if "without a price" in line]
     assert (
         note
-        == "5 sessions have parts without a price (p/m0, p/m1, p/m2 and 2 more): `sessionlog pricing MODEL` shows why"
+        == "5 sessions have parts without a price (p/m0, p/m1, p/m2 and 2 more): `sessionlog models --unpriced` shows why"
     )
 
 
