@@ -88,7 +88,7 @@ def read_inner(usage: object, total: TokenUsage) -> tuple[list[Inner], tuple[str
 
 
 def read_billed(response: Mapping[str, Any]) -> tuple[Billed, str | None]:
-    """Return what a payload of llm.response says of its price, itself or in its usage, and what is wrong with it."""
+    """Return what the price of a payload of llm.response depends on, and what is wrong with it."""
     usage = _fields(response.get("usage"))
     searches, issue = read_searches(usage)
     if response.get("searches") is not None:

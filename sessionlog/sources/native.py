@@ -425,8 +425,8 @@ def _with_billing(
 ) -> tuple[Step, ...]:  # fmt: skip
     """Return a response with what is billed beside its tokens, after the responses inside it."""
     usage = _NOTHING if response.tokens is None else response.tokens.usage
-    said = {name: getattr(data, name) for name in Billed._fields}
-    billed, issue = read_billed(said | {"usage": given})
+    own = {name: getattr(data, name) for name in Billed._fields}
+    billed, issue = read_billed(own | {"usage": given})
     response.service_tier, response.speed, response.region, response.searches = billed
     inner, issues = read_inner(given, usage)
     first = state.responses
