@@ -101,6 +101,11 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
     """List the models that were used, the costliest first; options and errors as for `aggregate_usage`, but `by`."""
     question = Question(paths=paths, **options)
     ModelReport().sorted_by(question.sort)  # report a wrong column before reading
+    return models_of(question).sorted_by(question.sort).limited(question.limit)
+
+
+def models_of(question: Question) -> ModelReport:
+    """Return all models that were used, whatever order and limit the question has."""
     selection = replace(question, by=None).selection(Selection, _BY)
 
     def fold(book: ReadBook) -> tuple[UsageReport, CurrentPrices]:
@@ -117,4 +122,4 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
 
     rows = tuple(priced(row, known[name]) for row, name in zip(usage.rows, names, strict=True))
     priced_rows = {"rows": rows, "totals": priced(usage.totals, CurrentPrice())}
-    return ModelReport(**values_of(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)
+    return ModelReport(**values_of(usage) | priced_rows)

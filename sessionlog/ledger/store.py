@@ -8,7 +8,6 @@ import sqlite3
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.book import TABLES, Book
-from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.opening import WAIT_SECONDS, check_kind, checked, create_tables, refuse
 from sessionlog.ledger.tables import migrate
 from sessionlog.ledger.trust import file_flaw, is_older, owner_flaw
@@ -56,11 +55,10 @@ def _connect(path: str, *, shared: bool) -> sqlite3.Connection:
 
 
 def _bring_up_to_date(book: Book) -> None:
-    """Migrate the tables, and recompute derived values and checksums, in one transaction: no one sees half of it."""
+    """Migrate the tables, and recompute derived values, in one transaction: no one sees half of it."""
     book.connection.execute("BEGIN IMMEDIATE")
     if is_older(book.connection):  # no other process has just done it
         migrate(book.connection)
-        write_checksums(book.connection)
         book.reconcile_all()  # commits
     else:
         book.commit()

@@ -46,7 +46,6 @@ _FROM_1 = (
     "UPDATE responses SET copy_rank = copy_rank - 1 WHERE copy_rank < 2",  # a rank has come between 1 and 2
     "ALTER TABLE responses RENAME COLUMN told_by TO superseded_by",
     "ALTER TABLE calls RENAME COLUMN told_by TO superseded_by",
-    "ALTER TABLE files ADD COLUMN checksum TEXT NOT NULL DEFAULT ''",
     "DROP TABLE resumes",  # logs that have grown are read again
     RESUMES,
     "DELETE FROM meta WHERE name IN ('surroundings', 'commit')",
@@ -67,7 +66,6 @@ _FROM_4 = (
     "ALTER TABLE responses ADD COLUMN summed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE responses ADD COLUMN chosen INTEGER NOT NULL DEFAULT 1",
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
-    "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
 _FROM_5 = (CHANGES,)
@@ -82,7 +80,7 @@ _FROM_10 = (
     "DELETE FROM responses WHERE n <= -(1 << 40)",  # rows that were made of a log and the wire
     WIRE_INDEX,
 )
-_DROPPED = {"absorbed"}
+_DROPPED = {"absorbed", "checksum"}
 """Columns that older versions have."""
 
 
@@ -148,5 +146,4 @@ def _fit_columns(connection: sqlite3.Connection) -> None:
         for name in known & _DROPPED:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
     if not is_complete:
-        connection.execute("UPDATE files SET checksum = ''")  # the columns are part of it
         connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
