@@ -58,7 +58,9 @@ from sessionlog.messages.genai import (
     PROVIDER,
     RESPONSE_ID,
     RESPONSE_MODEL,
+    SEARCHES,
     SENT,
+    SERVICE_TIER,
     STATUS,
     SYSTEM,
     TOOL,
@@ -105,12 +107,6 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, read_spans
 
 _MS = 1_000_000
-_TIER = (  # that of the response before the one that was asked for
-    "gen_ai.openai.response.service_tier",
-    "openai.response.service_tier",
-    "gen_ai.openai.request.service_tier",
-    "openai.request.service_tier",
-)
 _HEAVY = (SYSTEM, SENT, ANSWERED)
 _MESSAGES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _PROVIDERS = {"claude-code": "anthropic", "codex": "openai"}
@@ -454,7 +450,8 @@ def _response(row: Call, state: State) -> Steps:
         text=parts,
         reasoning=parts,
         response_id=row.response_id,
-        service_tier=read_tier(row.first(*_TIER)),
+        service_tier=read_tier(row.first(*SERVICE_TIER)),
+        searches=read_count(row.attributes.get(SEARCHES))[0],
     )
     for message in row.answered:
         state.known[message.likeness] = state.known.get(message.likeness, 0) + 1
