@@ -165,6 +165,13 @@ def test_ids_that_come_again_are_of_the_time():
     ]  # fmt: skip
 
 
+def test_one_id_for_all_answers_hides_none():
+    """As some gateways give: of equal ids those with equal tokens are the same."""
+    wire = on_wire("w", *(at(second, response_id="x", input=second) for second in (1, 5, 9)))
+    log = in_log("s", *(at(second, response_id="x", input=second) for second in (5, 9)))
+    assert [row[:3] for row in totals(wire, log)] == [("s", 1, 5), ("s", 1, 9), ("w", 1, 1)]
+
+
 def test_equal_ids_come_before_equal_tokens():
     """Although another row with equal tokens is nearer."""
     wire = on_wire("w", at(10, response_id="a"))
