@@ -32,7 +32,7 @@ from sessionlog.context.findings import Finding, SessionFindings, find_in_sessio
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
 from sessionlog.fast_dataclasses import dataclass, field, replace
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.sources.registry import load_source
@@ -315,7 +315,7 @@ class _Session:
     copied: frozenset[Copied] = frozenset()
 
 
-def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Session], AdviceReport]:
+def _choose(book: Book, selection: Selection, most: int) -> tuple[list[_Session], AdviceReport]:
     """Return the costliest sessions of the window and of the time before, and a report without rows."""
     found: dict[tuple[str, str, str], _Session] = {}
     for window, is_before in ((selection.window, False), (time_before(selection), True)):
@@ -344,7 +344,7 @@ def _both(one: _Session) -> _Use:
     return _Use(now.nano + before.nano, now.is_estimated or before.is_estimated, now.tokens + before.tokens)
 
 
-def _sessions(book: ReadBook, selection: Selection) -> Sequence[tuple[Any, ...]]:
+def _sessions(book: Book, selection: Selection) -> Sequence[tuple[Any, ...]]:
     selection.prepare(book)
     tables, where, parameters = selection.sums(listed_only=True)
     return book.query(_SESSIONS.format(tables=tables, where=where), parameters)

@@ -14,9 +14,9 @@ from sessionlog.analytics.status.sums import NAMED
 from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.events.names import UNKNOWN
 from sessionlog.fast_dataclasses import dataclass
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import stored_forms
 from sessionlog.ledger.pairing import NEAR_NS
-from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import MADE
 
 CLASSES = ("input", "cache_read", "cache_write", "output")
@@ -88,7 +88,7 @@ class Found:
     has_log: bool
 
 
-def find_requests(book: ReadBook, target: str) -> Found:
+def find_requests(book: Book, target: str) -> Found:
     """Return the requests of the session that a text names.
 
     Raises:
@@ -129,7 +129,7 @@ def find_requests(book: ReadBook, target: str) -> Found:
     )
 
 
-def _find(book: ReadBook, target: str) -> tuple[int, str, str, bool]:
+def _find(book: Book, target: str) -> tuple[int, str, str, bool]:
     """Return (number, source, id, whether it was recorded on the wire) of the session that a text names."""
     forms = {f"form_{number}": form for number, form in enumerate(stored_forms(target))}
     marks = ", ".join(f":{name}" for name in forms)
@@ -162,7 +162,7 @@ def _in(numbers: Iterable[int]) -> str:
     return f"IN ({', '.join(map(str, sorted(numbers)))})"
 
 
-def _spans(book: ReadBook, sessions: Iterable[int]) -> list[tuple[int, int]]:
+def _spans(book: Book, sessions: Iterable[int]) -> list[tuple[int, int]]:
     """Return the first and the last time of sessions that have times."""
     sql = f"SELECT start_ns, last_ns FROM all_sessions WHERE id {_in(sessions)} AND start_ns IS NOT NULL"  # noqa: S608 - numbers
     return book.query(sql, {})
@@ -172,7 +172,7 @@ def _is_within(request: Request, spans: Iterable[tuple[int, int]]) -> bool:
     return any(start - NEAR_NS <= request.time_ns <= last + NEAR_NS for start, last in spans)
 
 
-def _exports(book: ReadBook, agents: Iterable[int]) -> set[int]:
+def _exports(book: Book, agents: Iterable[int]) -> set[int]:
     """Return the OTel sessions that repeat what these sessions' own logs have."""
     sql = f"""SELECT DISTINCT s.id, r.superseded_by, a.source || ':' || a.session FROM all_sessions a
         JOIN all_sessions s ON s.source = :otel AND s.session = a.session
@@ -183,7 +183,7 @@ def _exports(book: ReadBook, agents: Iterable[int]) -> set[int]:
     return {number for number, superseded_by, name in found if name in superseded_by.split("\n")}
 
 
-def _requests(book: ReadBook, sessions: Iterable[int], condition: str) -> list[Request]:
+def _requests(book: Book, sessions: Iterable[int], condition: str) -> list[Request]:
     """Return the requests of these sessions that have a time, in its order."""
     sql = f"""SELECT r.file_id, r.n, r.time_ns, r.latency_ms, l.model, l.response_model, r.input, r.cache_read,
             r.cache_write, r.output, r.failed, r.summed, r.counts, r.response_id

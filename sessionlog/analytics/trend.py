@@ -10,7 +10,7 @@ from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 
 _DAY_NS = 86_400 * 1_000_000_000
 _LEAST_DAYS = 2
@@ -55,7 +55,7 @@ class Projection:
     is_partial: bool
 
 
-def usage_before(book: ReadBook, selection: Selection) -> PeriodUsage | None:
+def usage_before(book: Book, selection: Selection) -> PeriodUsage | None:
     """Return the usage of the equally long window before; None without any, or if the logs do not go back so far."""
     try:
         before = selection.window and previous_window(selection.window, selection.zone, now_ns=selection.now_ns)
@@ -67,7 +67,7 @@ def usage_before(book: ReadBook, selection: Selection) -> PeriodUsage | None:
     return used if used.requests else None
 
 
-def project_month(book: ReadBook, selection: Selection) -> Projection | None:
+def project_month(book: Book, selection: Selection) -> Projection | None:
     """Return the projected cost of the current month; None if the window is too short, or ends before now."""
     window, now_ns = selection.window, selection.now_ns
     if window is None or window.start_ns is None or (window.end_ns is not None and window.end_ns < now_ns):
@@ -109,7 +109,7 @@ def cuts_of(selection: Selection) -> set[int]:
     return selection.cuts() | {now_ns}
 
 
-def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:
+def usage_in(book: Book, selection: Selection, window: UsageWindow) -> PeriodUsage:
     """Return the usage of a selection's filters in a window."""
     tables, where, parameters = selection.sums(window)
     sql = _SUMS.format(tables=tables, where=where)
@@ -122,7 +122,7 @@ def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> Perio
     )  # fmt: skip
 
 
-def _has_earlier(book: ReadBook, selection: Selection, time_ns: int) -> bool:
+def _has_earlier(book: Book, selection: Selection, time_ns: int) -> bool:
     """Whether the selection has usage before an instant."""
     tables, where, parameters = selection.sums(UsageWindow(end_ns=time_ns))
     sql = f"SELECT 1 FROM {tables} WHERE {where} LIMIT 1"  # noqa: S608 - expressions of a closed list; values are bound

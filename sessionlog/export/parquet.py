@@ -34,7 +34,7 @@ from sessionlog.export.manifests import Manifest
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, digest_of
-from sessionlog.ledger.ask import load_book, refresh
+from sessionlog.ledger.ask import load_book
 from sessionlog.ledger.changes import (
     changed_since,
     exported_until,
@@ -45,8 +45,8 @@ from sessionlog.ledger.changes import (
     note_manifests,
 )
 from sessionlog.ledger.machine import copy_path, machine_secret, secret_without_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.parquet_schema import TABLES
-from sessionlog.ledger.store import open_ledger
 from sessionlog.places import state_home, user_home
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _open(question: Question, env: Mapping[str, str]) -> tuple[Book, bytes]:
     path = os.fspath(question.ledger or "")
     book = open_ledger(path, question.price_book())
     try:
-        refresh(book, env, scanner=scan, progress=question.progress)
+        book.refresh(env, scanner=scan, progress=question.progress)
         return book, machine_secret(book, copy_path(state_home(env), path))
     except BaseException:
         book.close()

@@ -7,11 +7,8 @@ are derived, as `all_sessions` is from the facts in `log_sessions`. A session is
 the places that are searched now: its rows do not count, and the view `sessions` leaves it out. `chosen` marks what
 counts of copies; it counts unless a request on the wire is the same one (see `wire`): then a row made from both does,
 with an `n` below `MADE`, `wire_matches` has the pair, and a session of which the wire's log has given all to agents'
-sessions is `absorbed`, and not in `sessions` either. `variables`, `folders`
-and `listings` are the snapshot of the last sync (see `freshness`), `session_changes` spares exports what has not
-changed (see `changes`). `agents` describes the sources of that sync (see `agents`), and `current_prices` has what each
-model costs now (see `current_prices`): reports without news read them in place of sources and the price list.
-`reservations` belong to budgets, not to logs.
+sessions is `absorbed`, and not in `sessions` either. `folders` are those of the last sync (see `freshness`),
+`session_changes` spares exports what has not changed (see `changes`). `reservations` belong to budgets, not to logs.
 
 The columns of tables whose rows are values are in `columns`. A label is a combination of names that many records have
 in common. A histogram is a text with one letter per request: the letter's code minus `LETTER` is the bucket of its
@@ -20,7 +17,7 @@ latency.
 
 from __future__ import annotations
 
-VERSION = 8
+VERSION = 9
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -39,28 +36,6 @@ HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 
 CHANGES = "CREATE TABLE session_changes (session_id INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT"
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
-
-KEPT = (
-    """CREATE TABLE agents (
-        n INTEGER PRIMARY KEY,
-        source TEXT NOT NULL,
-        title TEXT NOT NULL,
-        places ANY NOT NULL,
-        kept_days INTEGER,
-        kept_by TEXT,
-        caveat TEXT NOT NULL
-    ) STRICT""",
-    """CREATE TABLE current_prices (
-        provider TEXT NOT NULL,
-        model TEXT NOT NULL,
-        input_usd REAL,
-        output_usd REAL,
-        source TEXT NOT NULL,
-        until_ns INTEGER,
-        PRIMARY KEY (provider, model)
-    ) STRICT, WITHOUT ROWID""",
-)
-"""What reports without news need of sources and the price list."""
 
 VIEWS = (
     "CREATE VIEW records AS SELECT * FROM responses WHERE counts",

@@ -19,12 +19,11 @@ from typing import Any
 
 from sessionlog.errors import Problem
 from sessionlog.fast_dataclasses import dataclass
-from sessionlog.ledger.book import Book, problems_text
+from sessionlog.ledger.book import Book, problems_of, problems_text
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
 from sessionlog.ledger.missing import Known, Missing
-from sessionlog.ledger.reading import problems_of
 from sessionlog.ledger.scanning import SMALL_LOG, Job, Scanned, collector_off, head_of, identify_log, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
 from sessionlog.ledger.statements import select_rows

@@ -17,7 +17,7 @@ from sessionlog.ledger.columns import (
     define,
 )  # fmt: skip
 from sessionlog.ledger.quarter_hours import define_sums, define_totals
-from sessionlog.ledger.schema import CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE_INDEXES
+from sessionlog.ledger.schema import APPLICATION, CHANGES, RESUMES, VERSION, VIEWS, WIRE_INDEXES
 from sessionlog.ledger.trust import version_of
 
 TYPE_CHECKING = False
@@ -77,19 +77,14 @@ _FROM_6 = (
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
-_FROM_7 = (
-    "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
-    *KEPT,
-)
+_FROM_8 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
 
 
 def tables() -> tuple[str, ...]:
     """Return the statements that make the tables, views and indexes of an empty ledger."""
     return (
         "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID",
         "CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT",
         define("files", File, "UNIQUE (path)"),
         RESUMES,
         CHANGES,
@@ -111,9 +106,10 @@ def tables() -> tuple[str, ...]:
             wall_ns INTEGER NOT NULL,
             after_ns INTEGER NOT NULL
         ) STRICT""",
-        *KEPT,
         *VIEWS,
         *_WIRE,
+        f"PRAGMA application_id = {APPLICATION}",
+        f"PRAGMA user_version = {VERSION}",
     )
 
 
@@ -121,7 +117,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (8, _FROM_7),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (9, _FROM_8),
     )  # fmt: skip
     for older_than, statements in steps:
         for statement in statements if version < older_than else ():

@@ -13,7 +13,6 @@ from typing import Any
 from sessionlog.hashes import hash_name
 from sessionlog.ledger.columns import Call, Facts, Limit, Response
 from sessionlog.ledger.costs import PricedLabels, usage_of
-from sessionlog.ledger.current_prices import write_current_prices
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
 from sessionlog.ledger.rows import LogRows
@@ -197,7 +196,6 @@ class Writer:
     def reconcile(self) -> None:
         """Update what was touched: sessions, which copies count, totals, prices of new models."""
         reconcile(self._connection, self._ids, self._touched, self._prices)
-        write_current_prices(self._connection, self._prices)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -16,7 +16,7 @@ from sessionlog.pricing.lookup import Listing, find_listing
 from sessionlog.pricing.model_pricing import ModelPricing
 from sessionlog.pricing.own_prices import OwnPrice, OwnPrices, parse_own_prices
 from sessionlog.pricing.price_list import load_price_list, price_at, thresholds
-from sessionlog.pricing.schedule import active_variants, next_change, spans_of_day
+from sessionlog.pricing.schedule import active_variants, spans_of_day
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,15 +192,6 @@ class PriceBook:
         if isinstance(found, OwnPrice):
             return _own_info(found, provider or "")
         return None if found is None else self._list_info(found, at_ns)
-
-    def changes_ns(self, provider: str, model: str, at_ns: int) -> int | None:
-        """Return the time from which a model may have another price than at a moment; None while this list holds."""
-        found = self._find(provider, model)
-        if found is None or isinstance(found, OwnPrice):
-            return None
-        day, ns = divmod(at_ns, DAY_NS)
-        change = next_change(found.model, day, ns // _SECOND_NS)
-        return None if change is None else change[0] * DAY_NS + change[1] * _SECOND_NS
 
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
         """Yield every price at a moment (None is now): the user's own first, then the list by provider."""

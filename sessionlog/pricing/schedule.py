@@ -55,16 +55,6 @@ def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[S
     return tuple(_span(model, periods, today, second, context) for second in sorted(edges))
 
 
-def next_change(model: Listed, day: int, second: int) -> tuple[int, int] | None:
-    """Return (day, second) from which a listed model may have other prices; None if they hold as long as the list."""
-    today = day_text(day)
-    dates = [begin for period in model["periods"] if (begin := str(period.get("from", ""))) > today]
-    changes = [(date.fromisoformat(begin).toordinal() - _EPOCH, 0) for begin in dates]
-    edges = {_seconds(text) for period in model["periods"] for text in period.get("hours", ())}
-    changes += [(day if edge > second else day + 1, edge) for edge in edges]
-    return min(changes, default=None)
-
-
 def active_variants(model: Listed, day: int) -> tuple[str, ...]:
     """Return the kinds of request with a price of their own on a day: `batch`, `service_tier=flex` and the like."""
     today = day_text(day)

@@ -44,7 +44,6 @@ from sessionlog.sources.kit import (
     ToolCall,
     ToolResult,
     Totals,
-    first_of,
     folder,
     folder_of,
     is_failure,
@@ -58,6 +57,7 @@ from sessionlog.sources.kit import (
     text,
     tokens,
 )
+from sessionlog.sources.places import PLACES
 
 _PROVIDER = "github-copilot"
 
@@ -180,7 +180,7 @@ def _is_row(row: Json) -> bool:
 SOURCE = source(
     id="copilot",
     title="Copilot CLI",
-    places=(first_of("$COPILOT_HOME", "~/.copilot", below=("session-state",)),),
+    places=PLACES["copilot"],
     logs=("events.jsonl",),
     rows=json_lines(Row),
     steps=steps,

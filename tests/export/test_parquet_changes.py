@@ -13,7 +13,7 @@ duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, i
 
 from sessionlog.export import parquet  # noqa: E402 - after the skip
 from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
-from sessionlog.ledger.store import open_ledger  # noqa: E402 - as above
+from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget, rebuild  # noqa: E402 - as above
 from tests.export.machines import rows_of, usage_of  # noqa: E402 - as above
 from tests.export.test_parquet import add_log, agree, fill, lost_state, make_machine  # noqa: E402 - as above

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.verify import verify_ledger
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome

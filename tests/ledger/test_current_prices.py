@@ -1,9 +1,9 @@
 """Current prices: what the ledger keeps of them holds from their look-up to their next change."""
 
 import pytest
+from sessionlog.ledger.current_prices import read_current_prices
 
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.current_prices import read_current_prices
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list

@@ -12,8 +12,7 @@ from sessionlog import aggregate_usage
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.opening import open_read_only
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger, open_read_only
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import NOW, PATHS

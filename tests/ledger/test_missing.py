@@ -7,13 +7,13 @@ import time
 from contextlib import contextmanager, nullcontext
 
 import pytest
+from sessionlog.ledger.cached import ask_current
 
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.missing import Known, Missing
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.upkeep import find_forgettable, rebuild
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.pricing.book import PriceBook

@@ -4,12 +4,11 @@ import os
 import sqlite3
 
 import pytest
+from sessionlog.ledger.cached import ask_current
 
 from sessionlog.errors import InvalidQuery
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.cached import ask_current
 from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.reading import ReadBook
 from sessionlog.pricing.book import PriceBook
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_reports import of_ledger
@@ -125,7 +124,7 @@ def test_both_books_name_the_same_problems(home):
         named = '[{"path": "x", "line": 3, "offset": 0, "kind": "not_json", "detail": "d", "length": 9}]'""",
     )
     connection = sqlite3.connect(home.ledger)
-    one, other = ReadBook(connection), Book(PriceBook.load(), connection)
+    one, other = Book(connection), Book(PriceBook.load(), connection)
     assert [str(problem) for problem in one.problems] == ["x:3 not_json d"]
     assert (one.problems, one.problem_count) == (other.problems, other.problem_count)
     connection.close()

@@ -10,9 +10,8 @@ import pytest
 from sessionlog import aggregate_usage
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.opening import open_read_only
+from sessionlog.ledger.opening import open_ledger, open_read_only
 from sessionlog.ledger.schema import APPLICATION, VERSION
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.upkeep import rebuild
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 from msgspec.structs import replace
+from sessionlog.ledger.cached import ask_current
 
 from sessionlog.errors import LogNotReadable
 from sessionlog.ledger import ask as asking
@@ -15,8 +16,7 @@ from sessionlog.ledger import scanning
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.cached import ask_current
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.sync import scan_here, sync
 from sessionlog.ledger.upkeep import rebuild
 from sessionlog.pricing.book import PriceBook

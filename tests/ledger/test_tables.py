@@ -13,9 +13,8 @@ from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.columns import Label, names_of
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.opening import open_read_only
+from sessionlog.ledger.opening import open_ledger, open_read_only
 from sessionlog.ledger.schema import VERSION
-from sessionlog.ledger.store import open_ledger
 from tests.ledger.entries import PRICES
 from tests.sources.homes import build_home, environment
 

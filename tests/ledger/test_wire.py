@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.columns import Session
 from sessionlog.ledger.compare import compare_derived
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import GONE
-from sessionlog.ledger.store import open_ledger
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list

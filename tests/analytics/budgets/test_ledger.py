@@ -9,7 +9,7 @@ import pytest
 from sessionlog.analytics.budgets import clock
 from sessionlog.analytics.budgets.clock import read_clock
 from sessionlog.analytics.budgets.ledger import BudgetLedger
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.upkeep import rebuild
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.pricing.book import PriceBook

@@ -19,7 +19,7 @@ from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import ToolUse
 from tests.ledger.entries import NOON, PRICES, record, session
