@@ -55,7 +55,9 @@ def read_end(path: str, count: int) -> bytes:
         return b""
 
 
-def open_fresh(hook: Hook, path: str, env: Mapping[str, str], prices: PriceBook | None, *, is_strict: bool) -> Book:
+def open_fresh(
+    hook: Hook, path: str, env: Mapping[str, str], prices: PriceBook | None, *, is_strict: bool = False
+) -> Book:
     """Return the ledger at a path, with this session's logs; it is complete unless other sessions' may be new.
 
     While another process writes to it for long, that is the ledger as it is: a budget that is spent there is spent.

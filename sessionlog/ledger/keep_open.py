@@ -116,7 +116,6 @@ class KeptBook:
                     self._why_unused = not_used(self.path, error)
                     self._retry = self._monotonic() + RETRY_SECONDS
                 else:
-                    self._why_unused = ""
                     self._forget_memory()
                     return found
             if self._memory is None:
@@ -147,7 +146,7 @@ class KeptBook:
         self, book: Book, question: Callable[[Book], _T], scanner: Scanner | None, progress: Progress | None
     ) -> _T:
         book.refresh(self.env, paths=self._paths, scanner=scanner, progress=progress)
-        if self._why_unused:
+        if book is self._memory and self._why_unused:
             book.notes.insert(0, self._why_unused)
         return question(book)
 

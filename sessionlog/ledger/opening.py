@@ -81,8 +81,7 @@ def _connect(path: str, *, write: bool, shared: bool) -> sqlite3.Connection:
     elif files.stat_path(path) is None:
         raise LedgerUnusable(f"{path}: there is no ledger yet")
     refuse(file_flaw(path))
-    if write:
-        refuse(owner_flaw(os.path.dirname(os.path.abspath(path))))
+    refuse(owner_flaw(os.path.dirname(os.path.abspath(path))))
     name = path if write else read_only(path)
     return sqlite3.connect(
         name, uri=not write, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=not shared

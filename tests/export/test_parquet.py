@@ -17,7 +17,6 @@ from sessionlog.export import parquet_run  # noqa: E402 - as above
 from sessionlog.export.destination import LocalFolder, RemoteFolder  # noqa: E402 - as above
 from sessionlog.export.manifests import Manifests  # noqa: E402 - as above
 from sessionlog.export.revisions import Revisions  # noqa: E402 - as above
-from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
 from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
 from sessionlog.ledger.parquet_schema import TABLES  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget  # noqa: E402 - as above
@@ -95,7 +94,7 @@ def fill(machine, sessions):
             )
         )
     book.reconcile()
-    refresh(book, machine.env)
+    book.refresh(machine.env)
     rows = book.query(RECORDS, {})
     book.close()
     return rows
@@ -213,7 +212,7 @@ def test_what_is_forgotten_is_deleted_in_the_same_folder(machine):
     path.unlink()
     assert machine.export().files == 0
     book = open_ledger(machine.ledger, PRICES)
-    refresh(book, machine.env)
+    book.refresh(machine.env)
     assert forget(book, find_forgettable(book)) == 1
     book.close()
     done = machine.export()

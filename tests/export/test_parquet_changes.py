@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
 from sessionlog.export import parquet  # noqa: E402 - after the skip
-from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
 from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget, rebuild  # noqa: E402 - as above
 from tests.export.machines import rows_of, usage_of  # noqa: E402 - as above
@@ -93,7 +92,7 @@ def test_logs_that_come_and_go_are_followed(tmp_path_factory, steps):
                 add_log(machine, "kept", ended=False)
             case "forgotten":
                 book = open_ledger(machine.ledger, PRICES)
-                refresh(book, machine.env)
+                book.refresh(machine.env)
                 forget(book, find_forgettable(book))
                 book.close()
         machine.export()

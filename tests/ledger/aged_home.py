@@ -4,7 +4,6 @@ import os
 import random
 from pathlib import Path
 
-from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.verify import verify_ledger
 from tests.ledger.entries import PRICES
@@ -40,7 +39,7 @@ class AgedHome(LittleHome):
     def sync(self):
         """Bring the ledger up to date."""
         with self.opened() as book:
-            return refresh(book, self.env, trusting=False)
+            return book.refresh(self.env, trusting=False)
 
     def opened(self):
         """The ledger, closed at the end of a `with`."""

@@ -7,9 +7,7 @@ import time
 from contextlib import contextmanager, nullcontext
 
 import pytest
-from sessionlog.ledger.cached import ask_current
 
-from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.opening import open_ledger
@@ -21,6 +19,7 @@ from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PARENT
 from tests.ledger.little_reports import of_ledger, of_scan
+from tests.ledger.test_reading import has_news
 from tests.reliability.children import in_child
 from tests.reliability.seam import Double
 from tests.sources.homes import build_home, environment
@@ -163,7 +162,7 @@ def test_what_was_deleted_stays_deleted_when_a_disk_goes(home):
     assert seen(home)[1:] == (2, [])
     book = open_ledger(home.ledger, PRICES)
     book.connection.execute("UPDATE files SET device = device + 1")
-    refresh(book, home.env, trusting=False)
+    book.refresh(home.env, trusting=False)
     book.close()
     assert states(home) == {NATIVE: GONE, DEEP: GONE, CLAUDE: HERE}
     assert forgettable(home) == (2, 1)
@@ -223,12 +222,12 @@ def test_a_report_without_news_does_not_leave_out_what_is_out_of_reach(home):
     """As long as something is, all is listed, so that it is named."""
     prices = PriceBook.load()
     of_ledger(home, prices)
-    assert ask_current(home.ledger, home.env, lambda book: True)
+    assert not has_news(home)
     with failing(home.at("s"), errno.EIO):
         of_ledger(home, prices)
-        assert ask_current(home.ledger, home.env, lambda book: True) is None
+        assert has_news(home)
     of_ledger(home, prices)
-    assert ask_current(home.ledger, home.env, lambda book: True)
+    assert not has_news(home)
 
 
 @pytest.mark.parametrize("calls", [("stat", "scandir", "listdir"), ("scandir",)])
@@ -242,7 +241,7 @@ def test_a_log_that_is_a_folder_is_named_too(tmp_path, calls):
     for number in (0, errno.EIO, errno.EIO, 0):
         with failing(folder, number, calls) if number else nullcontext():
             book = open_ledger(path, PRICES)
-            refresh(book, env, trusting=False)
+            book.refresh(env, trusting=False)
             counted = book.query("SELECT SUM(requests) FROM records", {})
             answers.append((counted, book.problem_count > 0))
             book.close()

@@ -8,12 +8,10 @@ import pytest
 
 from sessionlog._version import __version__
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.columns import Label, names_of
 from sessionlog.ledger.compare import compare_derived
-from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.opening import open_ledger, open_read_only
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import VERSION
 from tests.ledger.entries import PRICES
 from tests.sources.homes import build_home, environment
@@ -72,8 +70,7 @@ def test_it_happens_once(path):
 def test_until_then_it_cannot_be_asked(path):
     """Questions alone change nothing."""
     with pytest.raises(LedgerUnusable, match="older sessionlog"):
-        open_read_only(path)
-    assert open_current(path, {}) is None
+        open_ledger(path, write=False)
 
 
 def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
@@ -81,18 +78,16 @@ def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
     env = environment("claude-code/charged-to", build_home("claude-code/charged-to", tmp_path))
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
-    refresh(book, env)
+    book.refresh(env)
     for column in names_of(Label, "charged"):
         book.connection.execute(f"ALTER TABLE labels DROP COLUMN {column}")
-    for table in ("agents", "current_prices"):
-        book.connection.execute(f"DROP TABLE {table}")
     book.connection.execute("UPDATE files SET parser = 4")
     book.connection.execute("PRAGMA user_version = 6")
     book.close()
     book = open_ledger(path, PRICES)
     servers = "SELECT l.mcp, SUM(r.requests) FROM records r JOIN labels l ON l.id = r.label_id GROUP BY 1 ORDER BY 1"
     assert book.query(servers, {}) == [("", 7)]
-    refresh(book, env)
+    book.refresh(env)
     assert book.query(servers, {}) == [("", 4), ("github", 2), ("tracker", 1)]
     assert compare_derived(book.copy()) == []
     book.close()

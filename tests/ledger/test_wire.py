@@ -188,7 +188,7 @@ def test_new_prices_reach_the_rows_that_are_made():
     book.reprice(PRICES)
     other = PriceBook(load_price_list(), parse_own_prices({"acme/*": {"input": 2, "output": 8}}))
     before = [row[3] for row in book.query(PROVIDERS, {})]
-    book.prices = other
+    book._prices = other
     assert compare_derived(book.copy()) == []
     book.reprice(other)
     assert [row[3] for row in book.query(PROVIDERS, {})] == [2 * cost for cost in before] == [14_000, 76_000]
@@ -422,7 +422,7 @@ def looked(home):
         assert compare_derived(book.copy()) == []
         return book.query(sql, {})
 
-    return ask(Where(ledger=home.ledger, env=home.env), PRICES, answer)
+    return ask(Where(ledger=home.ledger, env=home.env, prices=PRICES), answer)
 
 
 @pytest.fixture
