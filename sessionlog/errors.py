@@ -27,7 +27,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
 
 from __future__ import annotations
 
-from sessionlog.fast_dataclasses import dataclass
+from dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

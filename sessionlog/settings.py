@@ -7,10 +7,10 @@ line (or a caller of the Python API) loads a value once and passes it on.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.places import (
     config_file,
     config_home,
@@ -98,15 +98,10 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
 
 
 def _parse(path: str, content: bytes) -> dict[str, Any]:
-    from sessionlog.plain_toml import parse_plain_toml
+    import tomllib
 
     try:
-        text = content.decode("utf-8")
-        config = parse_plain_toml(text)
-        if config is None:
-            import tomllib
-
-            config = tomllib.loads(text)
+        config = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # `TOMLDecodeError` and `UnicodeDecodeError` are a ValueError
         raise InvalidSettings(f"{path}: not TOML ({error})") from error
     unknown = sorted(config.keys() - _TYPES.keys())

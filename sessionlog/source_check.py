@@ -12,18 +12,20 @@ import shutil
 import sysconfig
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sessionlog import files
+from sessionlog.analytics.sums import read_rows
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.payload_json import payload
 from sessionlog.events.payloads import LLMResponse, SessionEnd
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.columns import Response, names_of
 from sessionlog.ledger.schema import FROM
 from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import open_unpacked
@@ -41,25 +43,36 @@ _FIRST_TIME_NS = 1_420_070_400_000_000_000  # 2015: no agent is older
 _SWAPPED = (b"null", b"true", b"-1", b"1e30", b'""', b"[]", b"{}")
 _PACKAGE = os.path.dirname(os.path.abspath(files.__file__))
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
-_COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning", "cache_write_1h")
-_SUMS = ", ".join(f"SUM(r.{name})" for name in _COUNTS)
-_RECORDS = f"""SELECT s.session, l.provider, l.model, l.agent, l.project, l.quality, r.time_ns, r.requests, r.failed,
-    {", ".join(f"r.{name}" for name in _COUNTS)}, r.cost_nano, r.active_ms FROM {FROM}
-    ORDER BY r.key, 1, 2, 3, 7, 10, 11, r.active_ms"""  # noqa: S608 - names of the schema
-_SESSIONS = """SELECT session, start_ns, last_ns, end_status, project, prompt, error, parent, turns, last_turn_ns
-    FROM sessions ORDER BY 1"""
-_TOOLS = """SELECT s.session, t.tool, t.server, t.agent, t.time_ns, t.finished, t.failed, t.duration_ms, t.output_bytes
-    FROM tools t JOIN sessions s ON s.id = t.session_id ORDER BY 1, 5, 2, 9"""
-_FIELDS = {
+_COUNTS = names_of(Response, "tokens")
+_SUMS = {
+    **{name: f"COALESCE(SUM(r.{name}), 0)" for name in ("requests", *_COUNTS)},
+    "of_sessions": "SUM(l.granularity = 'session' AND r.requests)",
+}
+_SESSION = ("start_ns", "last_ns", "end_status", "project", "prompt", "error", "parent", "turns", "last_turn_ns")
+_READ = {
     "records": (
-        *("session", "provider", "model", "agent", "project", "quality", "time_ns", "requests", "failed"),
-        *(*_COUNTS, "cost_nano", "active_ms"),
+        {
+            "session": "s.session",
+            **{name: f"l.{name}" for name in ("provider", "model", "agent", "project", "quality")},
+            **{name: f"r.{name}" for name in ("time_ns", "requests", "failed", *_COUNTS, "cost_nano", "active_ms")},
+        },
+        f"FROM {FROM} ORDER BY r.key, s.session, l.provider, l.model, r.time_ns, r.input, r.output, r.active_ms",
     ),
     "sessions": (
-        *("session", "start_ns", "last_ns", "status", "project", "prompt", "error", "parent", "turns", "last_turn_ns"),
+        {"session": "s.session", **{name: f"s.{name}" for name in _SESSION}},
+        "FROM sessions s ORDER BY s.session",
     ),
-    "tools": ("session", "tool", "server", "agent", "time_ns", "finished", "failed", "duration_ms", "output_bytes"),
+    "tools": (
+        {
+            "session": "s.session",
+            **{name: f"t.{name}" for name in ("tool", "server", "agent", "time_ns", "finished", "failed")},
+            **{name: f"t.{name}" for name in ("duration_ms", "output_bytes")},
+        },
+        "FROM tools t JOIN sessions s ON s.id = t.session_id ORDER BY s.session, t.time_ns, t.tool, t.output_bytes",
+    ),
 }
+"""What is compared of two books: its columns, and where they are from."""
+
 _OTHERS = {
     "native": '{"session_id":"s","seq":0,"type":"session.start","ts":"2026-11-10T10:00:00Z","data":{"v":1}}',
     "claude-code": '{"parentUuid":null,"isSidechain":false,"cwd":"/w","sessionId":"s","version":"2.1.31","type":"user",'
@@ -258,10 +271,9 @@ class SourceCheck:
             read.update(self._call("`read`", lambda one=session_id: _sum_up(self._source.read(log, one), keys), log))  # type: ignore[misc]
         others = self._call("`subagent_logs`", lambda: list(self._source.subagent_logs(log)), log)
         beside = [self._call("a scan", lambda one=other: self._source.scan(one, None), other) for other in others]  # type: ignore[misc]
-        sql = f"SELECT SUM(r.requests), {_SUMS}, SUM(l.granularity = 'session' AND r.requests) FROM {FROM}"  # noqa: S608 - names of the schema
-        [(*counts, sums)] = self._book(log, whole, *beside).query(sql, {})
-        counted = Counter({name: n or 0 for name, n in zip(("requests", *_COUNTS), counts, strict=True)})
-        if sums:
+        [sums] = read_rows(self._book(log, whole, *beside).query, dict[str, int], _SUMS, f"FROM {FROM}", {})
+        of_sessions, counted = sums.pop("of_sessions"), Counter(sums)
+        if of_sessions:
             counted["requests"] = read["requests"] = 0
         assert counted == read, (
             f"{self._name(log)}: scan and events differ: {_difference(counted, read)} (scan, events)"
@@ -399,26 +411,28 @@ def _counts(usage: TokenUsage | None) -> dict[str, int]:
     return {name: getattr(usage, name, 0) for name in _COUNTS}
 
 
-def _dump(book: Book) -> tuple[list[tuple[Any, ...]], ...]:
-    return tuple(book.query(sql, {}) for sql in (_RECORDS, _SESSIONS, _TOOLS))
+def _dump(book: Book) -> dict[str, list[dict[str, Any]]]:
+    return {
+        what: read_rows(book.query, dict[str, Any], columns, source, {}) for what, (columns, source) in _READ.items()
+    }
 
 
-def _same(story: str, book: Book, expected: tuple[list[tuple[Any, ...]], ...]) -> None:
-    for (what, fields), one, other in zip(_FIELDS.items(), _dump(book), expected, strict=True):
-        assert one == other, (
-            f"{story}, the {what} differ: {_odd(fields, one, other)}; is something remembered outside `state`?"
+def _same(story: str, book: Book, expected: Mapping[str, list[dict[str, Any]]]) -> None:
+    for what, one in _dump(book).items():
+        assert one == expected[what], (
+            f"{story}, the {what} differ: {_odd(one, expected[what])}; is something remembered outside `state`?"
         )
 
 
-def _odd(fields: tuple[str, ...], one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> str:
+def _odd(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> str:
     """Name the first field that differs, with both values."""
     if len(one) != len(other):
         lost = [row for row in other if row not in one] or [row for row in one if row not in other]
-        named = {name: value for name, value in zip(fields, (lost or other or one)[0], strict=True) if value}
+        named = {name: value for name, value in (lost or other or one)[0].items() if value}
         return f"{len(one)}, and {len(other)} when it is read at once; the first of them: {named}"
-    rows = next(pair for pair in zip(one, other, strict=True) if pair[0] != pair[1])
-    field, *values = next(item for item in zip(fields, *rows, strict=True) if item[1] != item[2])
-    return f"`{field}` is {values[0]!r}, and {values[1]!r} when it is read at once (session {rows[1][0]})"
+    row, whole = next(pair for pair in zip(one, other, strict=True) if pair[0] != pair[1])
+    field = next(name for name in row if row[name] != whole[name])
+    return f"`{field}` is {row[field]!r}, and {whole[field]!r} when it is read at once (session {whole['session']})"
 
 
 def _frame_of(error: Exception) -> str:

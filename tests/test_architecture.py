@@ -39,7 +39,7 @@ ORDER = (
     {"files", "places", "hashes", "messages"},
     {"events"},
     {"errors"},
-    {"fast_dataclasses", "json_reader", "lazy_imports", "locks", "plain_toml"},
+    {"lazy_imports", "locks"},
 )
 """From the top of the house to its bottom; rooms of one storey do not know each other. Settings stand on files: they
 are read through the seam to the operating system."""
@@ -49,7 +49,7 @@ STAIRS = {
     "integrations": {"logger", "messages", "events", "errors", "locks"},
     "proxy": {"integrations", "logger", "messages", "files", "places", "settings", "events", "errors", "locks"},
     "demo": {"logger", "files", "events", "errors"},
-    "guard": {"analytics", "ledger", "sources", "pricing", "files", "places", "hashes", "json_reader", "errors"},
+    "guard": {"analytics", "ledger", "sources", "pricing", "files", "places", "hashes", "errors"},
     "engine": {"ledger", "sources", "pricing", "reader", "files", "settings", "events", "errors"},
     "archive": {"sources", "reader", "files", "settings", "events", "errors"},
 }  # fmt: skip
@@ -185,7 +185,7 @@ def test_imports_point_down():
         str(i)
         for i in our_imports()
         if room_of(i.module) not in DOORS
-        and room_of(i.target) not in allowed(room_of(i.module)) | {"_version", "fast_dataclasses"}
+        and room_of(i.target) not in allowed(room_of(i.module)) | {"_version"}
         and not (i.inside[-1:] == ("to_table",) and room_of(i.target) == "render")
     ]
     assert wrong == []
@@ -213,7 +213,7 @@ def test_the_write_path_does_not_know_the_read_half():
             if found.module == module and found.target not in reached:
                 reached[found.target] = f"{reached[module]} → {found.target}"
                 waiting.append(found.target)
-    known = {*WRITE_PATH, "errors", "fast_dataclasses", "locks", "plain_toml", "_version"}
+    known = {*WRITE_PATH, "errors", "locks", "_version"}
     strangers = {way for module, way in reached.items() if room_of(module) not in known}
     assert strangers == set()
 
@@ -226,7 +226,7 @@ def test_recording_loads_nothing_heavy(module):
     loaded = run.stdout.split()
     assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded)
     ours = {room_of(name) for name in loaded if name.split(".")[0] == NAME}
-    assert ours <= {*WRITE_PATH, "errors", "fast_dataclasses", "lazy_imports", "locks", "_version", "__init__"}
+    assert ours <= {*WRITE_PATH, "errors", "lazy_imports", "locks", "_version", "__init__"}
 
 
 @pytest.mark.parametrize(

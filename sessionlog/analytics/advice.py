@@ -14,16 +14,17 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 from sessionlog import files
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.copied_responses import copied_responses
 from sessionlog.analytics.question import Question, answer
-from sessionlog.analytics.report import Report, cost_footnotes, findings_of
+from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage_columns import COST_COLUMNS, Costs
+from sessionlog.analytics.sums import USED, Costs, sums
+from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
@@ -31,7 +32,6 @@ from sessionlog.context.cache_misses import Copied
 from sessionlog.context.findings import Finding, SessionFindings, find_in_session
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log
@@ -52,11 +52,6 @@ SESSIONS_READ = 200
 _NANO = 1_000_000_000
 _EVIDENCE = 3
 _GONE = "gone"
-
-_SESSIONS = """
-SELECT s.source, s.session, s.path, SUM(r.cost_nano), SUM(r.estimate_nano), SUM(r.input + r.cache_read + r.cache_write)
-FROM {tables} WHERE {where} GROUP BY s.id, s.source, s.session, s.path
-"""
 
 ADVICE: Mapping[str, tuple[str, str]] = {
     "repeated_result": (
@@ -288,18 +283,10 @@ def report_advice(paths: Paths = None, *, sessions: int = SESSIONS_READ, **optio
     report = replace(
         report, rows=rows, found=sum(row.count > 0 for row in rows), sessions_read=len(now),
         before_sessions_read=None if time_before(selection) is None else sum(one.before is not None for one in read),
-        read_nano=sum(one.nano for one in now), read_is_estimated=any(one.is_estimated for one in now),
+        read_nano=sum(one.cost_nano or 0 for one in now), read_is_estimated=any(one.estimated_nano for one in now),
         notes=(*report.notes, *notes),
     )  # fmt: skip
     return report.sorted_by(question.sort).limited(question.limit)
-
-
-class _Use(NamedTuple):
-    """What a session used in a time: its cost, whether a part of that is estimated, and its tokens."""
-
-    nano: int = 0
-    is_estimated: bool = False
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,8 +297,8 @@ class _Session:
     session: str
     path: str
     size: int = 0
-    now: _Use | None = None
-    before: _Use | None = None
+    now: SummedRows | None = None
+    before: SummedRows | None = None
     copied: frozenset[Copied] = frozenset()
 
 
@@ -321,33 +308,41 @@ def _choose(book: Book, selection: Selection, most: int) -> tuple[list[_Session]
     for window, is_before in ((selection.window, False), (time_before(selection), True)):
         if is_before and window is None:
             continue
-        for source, session, path, known, estimated, tokens in _sessions(book, replace(selection, window=window)):
-            key, use = (source, session, path), _Use((known or 0) + (estimated or 0), bool(estimated), tokens or 0)
-            one = found.get(key) or _Session(source=source, session=session, path=path)
-            found[key] = replace(one, before=use) if is_before else replace(one, now=use)
-    ordered = sorted(found.values(), key=lambda one: (-_both(one).nano, -_both(one).tokens, one.path, one.session))
+        for key, used in _uses(book, replace(selection, window=window)):
+            one = found.get(key) or _Session(source=key[0], session=key[1], path=key[2])
+            found[key] = replace(one, before=used) if is_before else replace(one, now=used)
+    ordered = sorted(found.values(), key=_costliest_session_first)
     left_out, copied = ordered[most:], copied_responses(book)
     chosen = [
         replace(one, copied=copied.get((one.source, one.session, one.path), one.copied)) for one in ordered[:most]
     ]
     report = AdviceReport(
         window=selection.window, sessions_left_out=len(left_out),
-        left_out_nano=sum(_both(one).nano for one in left_out),
-        left_out_is_estimated=any(_both(one).is_estimated for one in left_out), **findings_of(book),
+        left_out_nano=sum(_both(one).cost_nano or 0 for one in left_out),
+        left_out_is_estimated=any(_both(one).estimated_nano for one in left_out), **findings_of(book),
     )  # fmt: skip
     return chosen, report
 
 
-def _both(one: _Session) -> _Use:
+def _both(one: _Session) -> SummedRows:
     """Return what a session used in the window and in the time before."""
-    now, before = one.now or _Use(), one.before or _Use()
-    return _Use(now.nano + before.nano, now.is_estimated or before.is_estimated, now.tokens + before.tokens)
+    return add_up(used for used in (one.now, one.before) if used is not None)
 
 
-def _sessions(book: Book, selection: Selection) -> Sequence[tuple[Any, ...]]:
+def _costliest_session_first(one: _Session) -> tuple[Any, ...]:
+    both = _both(one)
+    return -(both.cost_nano or 0), -both.prompt_tokens, one.path, one.session
+
+
+def _uses(book: Book, selection: Selection) -> list[tuple[tuple[str, str, str], SummedRows]]:
+    """Return (source, session, path) and what was used, of each session."""
     selection.prepare(book)
-    tables, where, parameters = selection.sums(listed_only=True)
-    return book.query(_SESSIONS.format(tables=tables, where=where), parameters)
+
+    def use(keys: Mapping[str, str], **used: Any) -> tuple[tuple[str, str, str], SummedRows]:
+        return (keys["source"], keys["session"], keys["path"]), SummedRows(**used)
+
+    by = {name: f"s.{name}" for name in ("id", "source", "session", "path")}
+    return sums(book.query, use, USED, *selection.sums(listed_only=True), by=by)
 
 
 def time_before(selection: Selection) -> UsageWindow | None:
@@ -424,7 +419,10 @@ def _rows(read: Mapping[_Session, SessionFindings], selection: Selection) -> tup
                 now[key].append((one.session, finding))
             elif before is not None and finding.time_ns is not None and before.contains(finding.time_ns):
                 then[key].append((one.session, finding))
-    costs = sum(one.now.nano for one in read if one.now), sum(one.before.nano for one in read if one.before)
+    costs = (
+        sum(one.now.cost_nano or 0 for one in read if one.now),
+        sum(one.before.cost_nano or 0 for one in read if one.before),
+    )
     rows = (
         _row(key, now.get(key, []), None if before is None else then.get(key, []), *costs)
         for key in dict.fromkeys((*now, *then))

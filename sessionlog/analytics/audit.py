@@ -8,6 +8,7 @@ on the wire: a session may have begun, or gone on, without that.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, findings_of
 from sessionlog.errors import LogNotReadable
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.pairing import Call, pair_calls
 
 if TYPE_CHECKING:

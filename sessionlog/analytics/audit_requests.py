@@ -7,13 +7,13 @@ time are compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sessionlog import files
 from sessionlog.analytics.status.sums import NAMED
 from sessionlog.errors import AmbiguousSession, LogNotReadable
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import stored_forms
 from sessionlog.ledger.pairing import NEAR_NS

@@ -6,6 +6,7 @@ A rate is measured from the start of its block, once the first record is a minut
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 from sessionlog.analytics.columns import Column, row_data
@@ -14,7 +15,6 @@ from sessionlog.analytics.report import Report, SummedRows, cost_footnotes
 from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

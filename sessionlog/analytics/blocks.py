@@ -9,19 +9,18 @@ window chooses whole blocks: a subscription's window does not depend on the proj
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import rate_limits
 from sessionlog.analytics.question import Question, answer
-from sessionlog.analytics.report import SummedRows, add_up, findings_of
+from sessionlog.analytics.report import add_up, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.usage_columns import PROVENANCE
-from sessionlog.analytics.usage_sums import PROVENANCE_SUMS
+from sessionlog.analytics.sums import IN_PROVENANCE, PROVENANCE, USED, Row, by_provenance, sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.quarter_hours import OF_PARTS, parts
 
@@ -38,20 +37,12 @@ USUAL_SOURCE = "claude-code"
 
 _HOUR_NS = 3600 * SECOND
 
-_BLOCKS = """
-SELECT block_hour(r.time_ns), MIN(r.first_ns), MAX(r.last_ns), COUNT(DISTINCT r.session_id), SUM(r.requests),
-    SUM(r.failed), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.reasoning),
-    SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown), {provenance}
-FROM {tables} WHERE r.time_ns IS NOT NULL AND {where} GROUP BY 1
-"""
-
 _MODELS = """
-SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE r.time_ns IS NOT NULL AND {where}
+SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE {where}
 GROUP BY 1, 2 ORDER BY SUM(r.output) DESC, l.model
 """
 
 _DISTINCT = "SELECT DISTINCT {what} FROM {tables} WHERE {where}"
-_UNTIMED = "SELECT SUM(r.requests) FROM {tables} WHERE r.time_ns IS NULL AND {where}"
 
 
 def list_blocks(
@@ -117,7 +108,7 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
         sources=_sources(book, chosen, blocks),
         rows=rows,
         totals=add_up(rows),
-        provenance={kind: sum(count[index] for count in counts) for index, kind in enumerate(PROVENANCE)},
+        provenance={kind: sum(count[kind] for count in counts) for kind in PROVENANCE},
         active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
         limits=rate_limits(book.query, chosen.now_ns),
         untimed_requests=_untimed(book, chosen),
@@ -150,11 +141,11 @@ def _until_now(selection: Selection) -> tuple[str, str, dict[str, Any]]:
     """
     window = selection.window or UsageWindow(start_ns=None, end_ns=None)
     end_ns = selection.now_ns + 1 if window.end_ns is None else min(window.end_ns, selection.now_ns + 1)
-    sums, bounds = parts(window.start_ns, end_ns)
+    summed, bounds = parts(window.start_ns, end_ns)
     if selection.window is None:
-        sums = f"(SELECT * FROM quarter_hours WHERE time_ns IS NULL UNION ALL SELECT * FROM {sums})"  # noqa: S608 - names of the schema
+        summed = f"(SELECT * FROM quarter_hours WHERE time_ns IS NULL UNION ALL SELECT * FROM {summed})"  # noqa: S608 - names of the schema
     where, parameters = replace(selection, window=None).where()
-    return OF_PARTS.format(sums), where, parameters | bounds
+    return OF_PARTS.format(summed), where, parameters | bounds
 
 
 def _distinct(book: Book, what: str, selection: Selection, more: str = "") -> list[tuple[Any, ...]]:
@@ -178,30 +169,31 @@ def _define_block_hour(book: Book, starts: Sequence[int]) -> None:
     book.define("block_hour", block_hour)
 
 
-def _blocks(book: Book, selection: Selection, length: int) -> tuple[dict[int, Block], dict[int, Sequence[int]]]:
+def _blocks(book: Book, selection: Selection, length: int) -> tuple[dict[int, Block], dict[int, Mapping[str, int]]]:
     """Start hour → block, and start hour → its requests by provenance."""
     tables, where, parameters = _until_now(selection)
+    where = f"r.time_ns IS NOT NULL AND {where}"
     models: dict[int, list[str]] = {}
     for hour, model in book.query(_MODELS.format(tables=tables, where=where), parameters):
         models.setdefault(hour, []).append(model)
-    names = ("first_ns", "last_ns", "sessions", *SummedRows.__slots__)
     blocks: dict[int, Block] = {}
-    known: dict[int, Sequence[int]] = {}
-    sql = _BLOCKS.format(tables=tables, where=where, provenance=PROVENANCE_SUMS)
-    for hour, *values, exact, in_part, estimated, of_session in book.query(sql, parameters):
-        known[hour] = (exact, in_part, estimated, of_session)
+    known: dict[int, Mapping[str, int]] = {}
+
+    def add_block(keys: Mapping[str, int], **values: Any) -> None:
+        hour = keys["hour"]
         start_ns, end_ns = hour * _HOUR_NS, (hour + length) * _HOUR_NS
+        known[hour] = by_provenance({name: values.pop(name) for name in IN_PROVENANCE})
         blocks[hour] = Block(
-            start_ns=start_ns,
-            end_ns=end_ns,
-            is_active=start_ns <= selection.now_ns < end_ns,
-            models=tuple(models[hour]),
-            **dict(zip(names, values, strict=True)) | {"cost_is_partial": bool(values[-1])},
-        )
+            start_ns=start_ns, end_ns=end_ns, is_active=start_ns <= selection.now_ns < end_ns,
+            models=tuple(models[hour]), **values,
+        )  # fmt: skip
+
+    names = (*USED, "first_ns", "last_ns", "sessions", *IN_PROVENANCE)
+    sums(book.query, add_block, names, tables, where, parameters, by={"hour": "block_hour(r.time_ns)"})
     return blocks, known
 
 
 def _untimed(book: Book, selection: Selection) -> int:
     tables, where, parameters = _until_now(replace(selection, window=None))
-    [(requests,)] = book.query(_UNTIMED.format(tables=tables, where=where), parameters)
-    return requests or 0
+    [untimed] = sums(book.query, Row, ("requests",), tables, f"r.time_ns IS NULL AND {where}", parameters)
+    return untimed.requests

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.status.budgets import provider_windows
+from sessionlog.analytics.sums import USED, Row, sums
 from sessionlog.analytics.trend import PeriodUsage, usage_before, usage_in
 from sessionlog.analytics.watch.snapshot import Pace, RunningSession, window_minutes, window_start
 from sessionlog.analytics.watch.sums import Window, find_running, last_context, paces_of, running_session
 from sessionlog.analytics.window import UsageWindow, midnight
 from sessionlog.analytics.zones import day_key, local_time, resolve_zone
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import QUARTER_NS
 
@@ -27,8 +29,6 @@ DAYS = 7
 
 _DAY_NS = 86_400 * 1_000_000_000
 _SOURCES = "SELECT COUNT(DISTINCT s.source) FROM sessions s WHERE s.counted"
-_QUARTERS = """SELECT r.time_ns, SUM(r.cost_nano), SUM(r.estimate_nano),
-    SUM(r.input) + SUM(r.cache_read) + SUM(r.cache_write) + SUM(r.output) FROM {tables} WHERE {where} GROUP BY 1"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +104,12 @@ def _days(book: Book, selection: Selection) -> tuple[int, ...]:
     noon_ns = midnight(local_time(selection.now_ns, zone).date(), zone) + _DAY_NS // 2
     names = [day_key(noon_ns - back * _DAY_NS, zone) for back in reversed(range(DAYS))]
     window = UsageWindow(start_ns=midnight(local_time(noon_ns - (DAYS - 1) * _DAY_NS, zone).date(), zone))
-    tables, where, parameters = selection.sums(window)
     costs, tokens = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    rows = book.query(_QUARTERS.format(tables=tables, where=where), parameters)
-    for time_ns, known, estimated, count in rows:
-        name = day_key(time_ns, zone)
+    for used in sums(book.query, Row, USED, *selection.sums(window), by={"time_ns": "r.time_ns"}):
+        name = day_key(used.keys["time_ns"], zone)
         if name in costs:
-            costs[name] += (known or 0) + (estimated or 0)
-            tokens[name] += count
+            costs[name] += used.cost_nano or 0
+            tokens[name] += used.total_tokens
     return tuple((costs if any(costs.values()) else tokens).values())
 
 

@@ -13,10 +13,10 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from sessionlog.errors import GitFailed
-from sessionlog.fast_dataclasses import dataclass
 
 _SAFE = (
     "--no-pager", "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false",

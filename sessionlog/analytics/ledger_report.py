@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.report import Report
 from sessionlog.events.times import format_time
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
+from sessionlog.analytics.report import values_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
 from sessionlog.analytics.usage_columns import COLUMNS as USAGE_COLUMNS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
-from sessionlog.fast_dataclasses import dataclass, field, fields_of, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class ModelRow(UsageRow):
         selected_nano: The cost of all models in the selection; None where none is known.
     """
 
-    price: CurrentPrice = CurrentPrice()
+    price: CurrentPrice = field(default_factory=CurrentPrice)
     selected_nano: int | None = None
 
     @property
@@ -127,8 +129,8 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
     prices = question.price_book()
 
     def priced(row: UsageRow, price: CurrentPrice) -> ModelRow:
-        return ModelRow(**fields_of(row), price=price, selected_nano=usage.totals.cost_nano)
+        return ModelRow(**values_of(row), price=price, selected_nano=usage.totals.cost_nano)
 
     rows = tuple(priced(row, current_price(prices, row.provider, row.model)) for row in usage.rows)
     priced_rows = {"rows": rows, "totals": priced(usage.totals, CurrentPrice())}
-    return ModelReport(**fields_of(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)
+    return ModelReport(**values_of(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sessionlog.analytics.block import BlockReport
@@ -16,7 +17,6 @@ from sessionlog.analytics.tools import CallSelection, fold_tools
 from sessionlog.analytics.usage import fold_usage, with_trend
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.window import present_time
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.book import Book
 
 TYPE_CHECKING = False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import attrgetter
 
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

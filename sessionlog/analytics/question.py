@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 
 from sessionlog import files
 from sessionlog.analytics.selection import Selection
 from sessionlog.engine import scan_in_parallel
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.ask import Where, ask
 
 TYPE_CHECKING = False

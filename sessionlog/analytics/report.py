@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
 from sessionlog.analytics.columns import Column, column_aliases, counted, document
 from sessionlog.analytics.conditions import TIME_KEYS
 from sessionlog.analytics.row_order import by_column, by_keys, period_order
-from sessionlog.analytics.usage_columns import Sums
+from sessionlog.analytics.sums import USED, Sums
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, ClassVar, Self
+    from typing import Any, Self
 
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.errors import Problem
@@ -192,7 +194,7 @@ class SummedRows(Sums):
 
 def add_up(rows: Iterable[Any]) -> SummedRows:
     """Return the totals of rows; a cost that is None in all rows stays None."""
-    sums = sum_fields(rows, SummedRows.__slots__)
+    sums = sum_fields(rows, USED)
     return SummedRows(**{**sums, "cost_is_partial": bool(sums.get("cost_is_partial"))})
 
 
@@ -217,3 +219,8 @@ def cost_footnotes(priced_from: str, rows: Iterable[Any], *, is_estimated: bool 
         yield f"~ estimated from {priced_from}"
     if any(row.cost_nano is not None and row.cost_is_partial for row in rows):
         yield "+ a part of it has no price: `sessionlog pricing MODEL` shows why"
+
+
+def values_of(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, not copied."""
+    return {one.name: getattr(value, one.name) for one in fields(value)}

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Self
 
@@ -27,7 +28,6 @@ from sessionlog.analytics.window_grammar import parse_usage_window
 from sessionlog.engine import is_place
 from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Problem, log_problem, problems_dict
 from sessionlog.events.envelope import Event
-from sessionlog.fast_dataclasses import dataclass, field, fields_of
 from sessionlog.reader.stream import read_events
 from sessionlog.reader.walk import walk_logs
 
@@ -193,7 +193,7 @@ class RoutingQualityScan:
             "axis": self.axis,
             **{name: getattr(self, name) for name in _FIGURES},
             "rejected_breakdown": list(self.rejected_breakdown),
-            "override_class_breakdown": [fields_of(bucket) for bucket in self.override_class_breakdown],
+            "override_class_breakdown": [asdict(bucket) for bucket in self.override_class_breakdown],
             "failovers": self.failovers,
             "model_changes": list(self.model_changes),
             "served_changes": list(self.served_changes),

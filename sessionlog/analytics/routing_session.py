@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sessionlog.analytics.routing_buckets import outcome_class, prompt_feature_bucket, rejection_reason
@@ -20,7 +21,6 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payload_json import payload
 from sessionlog.events.payloads import Override, RejectedOverride, SessionEnd, SessionStart
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.reader.payload_problems import override_problem
 
 FIRST_PROBLEMS = 5

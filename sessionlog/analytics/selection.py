@@ -6,11 +6,13 @@ becomes SQL text either.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from sessionlog.analytics.conditions import FILTERS, KEYS, filter_condition, within_64_bits
 from sessionlog.analytics.window import UsageWindow, present_time, utc_nanoseconds
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.quarter_hours import OF_PARTS, parts
 
@@ -18,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
     from datetime import datetime, tzinfo
-    from typing import Any, ClassVar, Self
+    from typing import Any, Self
 
 _QUARTER_NS = 900 * 1_000_000_000
 

@@ -7,9 +7,9 @@ name alone. Sessions that are each other's ancestors in a cycle become roots; th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sessionlog.analytics.sessions import SessionSummary
-from sessionlog.fast_dataclasses import dataclass
 
 GENERATIONS = 8
 """The number of generations that are indented; deeper forks have the indentation of the last one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from sessionlog.analytics.columns import Column, row_data
@@ -10,11 +11,11 @@ from sessionlog.analytics.conditions import STATUS
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.sums import USED, measures, reader, select
 from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.events.times import format_time
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.opening import open_ledger
 
@@ -70,21 +71,18 @@ TABLE = (
     "session",
 )  # fmt: skip
 
-_SQL = """
-WITH sums AS (
-    SELECT r.session_id, SUM(r.active_ms) AS active_ms, SUM(r.requests) AS requests, SUM(r.failed) AS failed,
-        SUM(r.input) AS input, SUM(r.output) AS output, SUM(r.cache_read) AS cache_read,
-        SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning, SUM(r.cost_nano) AS cost_nano,
-        SUM(r.estimate_nano) AS estimate_nano, MAX(r.unknown) AS unknown
-    FROM {tables} WHERE {where} GROUP BY r.session_id
-)
-SELECT s.source, s.session, s.path, s.start_ns, s.last_ns, {status}, s.project, s.harness, s.route,
-    COALESCE(s.duration_ms, sums.active_ms), s.prompt, s.error, s.counted, s.archived, s.parent, sums.requests,
-    sums.failed, sums.input, sums.output, sums.cache_read, sums.cache_write, sums.reasoning, sums.cost_nano,
-    sums.estimate_nano, sums.unknown, s.id
-FROM sums JOIN sessions s ON s.id = sums.session_id
-ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC
-"""
+_SESSION = {
+    **{name: f"s.{name}" for name in (
+        "source", "session", "path", "start_ns", "last_ns", "project", "harness", "route", "prompt", "error", "counted",
+        "archived", "parent",
+    )},
+    "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
+    "duration_ms": "COALESCE(s.duration_ms, g.active_ms)",
+    **{name: f"g.{name}" for name in USED},
+}  # fmt: skip
+_OF_SESSIONS = """FROM ({sums}) AS g JOIN sessions s ON s.id = g.id
+ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC"""
+_ID = {"id": "r.session_id"}
 
 _SAME = ("source", "path", "status", "project", "harness", "route", "error")
 
@@ -187,9 +185,6 @@ class SessionList(Report):
             yield "calls, tokens and cost are those of this time; the start and TOOK are the whole session's"
 
 
-_SUMMARY = tuple(name for name in (*SessionSummary.__slots__, *SummedRows.__slots__) if name != "models")
-
-
 def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionList:
     """List the sessions recorded in logs; options and errors as for `aggregate_usage`, but for groups and `sort`."""
     question = Question(paths=paths, **options)
@@ -269,15 +264,13 @@ def _summaries(book: Book, tables: str, where: str, parameters: dict[str, Any]) 
         models[row[0]] = same.setdefault(names, names)
 
     book.query(_MODELS.format(tables=tables, where=where), parameters, add_model)
-    sql = _SQL.format(status=STATUS, tables=tables, where=where)
-    return book.query(sql, parameters, lambda row: _summary(row, models.pop(row[-1], ()), same))
+    summed = select(measures((*USED, "active_ms")), f"FROM {tables} WHERE {where}", by=_ID)
+    by = {"id": "s.id"}
 
+    def summary(keys: Mapping[str, int], **values: Any) -> SessionSummary:
+        values |= {name: same.setdefault(values[name], values[name]) for name in _SAME}
+        values |= {name: bool(values[name]) for name in ("counted", "archived")}
+        return SessionSummary(**values, models=models.pop(keys["id"], ()))
 
-def _summary(row: tuple[Any, ...], models: tuple[str, ...], same: dict[Any, Any]) -> SessionSummary:
-    values = dict(zip(_SUMMARY, row, strict=False))  # the last is the row's id
-    for name in _SAME:
-        values[name] = same.setdefault(values[name], values[name])
-    values |= {"cost_is_partial": bool(values["cost_is_partial"]), "counted": bool(values["counted"])}
-    values["archived"] = bool(values["archived"])
-    values["status"] = values["status"] or "unknown"
-    return SessionSummary(**values, models=models)
+    sql = select(by | _SESSION, _OF_SESSIONS.format(sums=summed))
+    return book.query(sql, parameters, reader(summary, _SESSION, by=by))

@@ -7,6 +7,7 @@ from the ledger: only changed logs are read, and only existing logs are counted.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 
@@ -14,8 +15,8 @@ from sessionlog import files
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.question import Question, answer, check_source_names
 from sessionlog.analytics.report import Report
+from sessionlog.analytics.sums import OF_RECORDS, Row, measures, read_rows
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.book import MOST_NAMED, problems_of
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.schema import HERE, UNREADABLE
@@ -38,11 +39,16 @@ DUE_DAYS = 7
 _DAY_NS = 86_400 * SECOND
 _UNREAD = {"unreadable", "source_failed"}
 _IS_THERE = f"f.missing IN ({HERE}, {UNREADABLE})"
-_LOGS = f"""SELECT COUNT(*), COALESCE(SUM(size), 0), COALESCE(SUM(mtime_ns < :due_ns), 0), COALESCE(SUM(problems), 0)
-    FROM files f WHERE source = :source AND {_IS_THERE}"""  # noqa: S608 - names of the schema
+_LOGS = {
+    "files": "COUNT(*)",
+    "bytes": "COALESCE(SUM(size), 0)",
+    "due": "COALESCE(SUM(mtime_ns < :due_ns), 0)",
+    "problem_count": "COALESCE(SUM(problems), 0)",
+}
+_OF_LOGS = f"FROM files f WHERE source = :source AND {_IS_THERE}"
 _NAMED = f"SELECT named FROM files f WHERE source = :source AND problems AND {_IS_THERE} ORDER BY path"  # noqa: S608 - as above
-_RECORDS = f"""SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), MIN(r.time_ns), MAX(r.time_ns)
-    FROM files f JOIN records r ON r.file_id = f.id WHERE f.source = :source AND {_IS_THERE}"""  # noqa: S608 - as above
+_RECORDS = measures(("sessions", "requests", "first_ns", "last_ns"), OF_RECORDS)
+_OF_RECORDS = f"FROM files f JOIN records r ON r.file_id = f.id WHERE f.source = :source AND {_IS_THERE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,27 +192,27 @@ def _found(source: Source, env: Mapping[str, str], book: Book, now_ns: int) -> F
     kept_days = None if kept is None else kept.days
     due_ns = 0 if kept_days is None else now_ns - (kept_days - DUE_DAYS) * _DAY_NS
     places = tuple(dict.fromkeys(source.locate(env)))
-    [(count, size, due, damaged)] = book.query(_LOGS, named | {"due_ns": due_ns})
-    [(sessions, requests, oldest_ns, newest_ns)] = book.query(_RECORDS, named)
+    [logs] = read_rows(book.query, Row, _LOGS, _OF_LOGS, named | {"due_ns": due_ns})
+    [used] = read_rows(book.query, Row, _RECORDS, _OF_RECORDS, named)
     problems = [one for one in book.unlisted if one.path.startswith(places)]
     unread = {one.path for one in problems if one.kind in _UNREAD and os.path.isfile(one.path)}
     known = {path_of(path) for (path,) in book.query("SELECT path FROM files", {})} if unread else set()
-    count_of_problems = damaged + len(problems)
+    problem_count = logs.problem_count + len(problems)
     problems += [one for (text,) in book.query(_NAMED, named) for one in problems_of(text)]
     return FoundSource(
         source=source.id,
         title=source.title,
         places=tuple((place, files.stat_path(place) is not None) for place in places),
-        files=count + len(unread - known),
-        bytes=size,
-        sessions=sessions,
-        requests=requests or 0,
-        oldest_ns=oldest_ns,
-        newest_ns=newest_ns,
+        files=logs.files + len(unread - known),
+        bytes=logs.bytes,
+        sessions=used.sessions,
+        requests=used.requests,
+        oldest_ns=used.first_ns,
+        newest_ns=used.last_ns,
         kept_days=kept_days,
         kept_by=None if kept is None else kept.setting or None,
         caveat=source.caveat or None,
-        due=due,
-        problem_count=count_of_problems,
+        due=logs.due,
+        problem_count=problem_count,
         problems=tuple(problems[:MOST_NAMED]),
     )

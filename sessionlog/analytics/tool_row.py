@@ -7,11 +7,11 @@ stored; an empty denominator gives None, not 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from sessionlog.analytics.columns import Column, counted, row_data
 from sessionlog.analytics.partial import partial_period
 from sessionlog.analytics.report import Report
-from sessionlog.fast_dataclasses import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

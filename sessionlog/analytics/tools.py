@@ -6,24 +6,26 @@ and is neither a success nor an error.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 from sessionlog.analytics import conditions
 from sessionlog.analytics.question import Question, answer_sorted
 from sessionlog.analytics.report import findings_of
 from sessionlog.analytics.row_order import by_keys, period_order
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.sums import read_rows
 from sessionlog.analytics.tool_row import ToolReport, ToolRow
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.histogram import percentile
+from sessionlog.ledger.histogram import counts_of, percentile
+from sessionlog.ledger.schema import LETTER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Unpack
+    from typing import Any, Unpack
 
     from sessionlog.analytics.question import Options, Paths
 
@@ -47,17 +49,15 @@ FILTERS = ("tool", "server", "project", "status", "source")
 _FROM = "tools r JOIN sessions s ON s.id = r.session_id"
 """Calls have the alias `r` of records in a `Selection`, so that its conditions on time and session apply."""
 
-_SUMS = """
-SELECT COUNT(*), SUM(NOT r.finished), SUM(r.finished AND r.failed),
-    SUM(CASE WHEN r.finished AND r.duration_bucket IS NOT NULL THEN CAST(ROUND(r.duration_ms * 1000) AS INTEGER) END),
-    SUM(r.output_bytes) {listed}
-FROM {tables} WHERE {where} {grouping}
-"""
-
-_DURATIONS = """
-SELECT r.duration_bucket, COUNT(*) {listed}
-FROM {tables} WHERE r.finished AND r.duration_bucket IS NOT NULL AND {where} GROUP BY 1 {positions}
-"""
+_MEASURED = "r.finished AND r.duration_bucket IS NOT NULL"
+_CALLS = {
+    "calls": "COUNT(*)",
+    "open_calls": "COALESCE(SUM(NOT r.finished), 0)",
+    "errors": "COALESCE(SUM(r.finished AND r.failed), 0)",
+    "duration_us": f"SUM(CASE WHEN {_MEASURED} THEN CAST(ROUND(r.duration_ms * 1000) AS INTEGER) END)",
+    "output_bytes": "COALESCE(SUM(r.output_bytes), 0)",
+    "durations": f"group_concat(CASE WHEN {_MEASURED} THEN char(r.duration_bucket + {LETTER}) END, '')",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,40 +126,15 @@ def _archived(book: Book, selection: CallSelection) -> int:
 
 
 def _rows(book: Book, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:
-    where, parameters = selection.where(listed_only=True)
-    columns = [f"k{index}" for index in range(len(by))]
-    grouping = f"GROUP BY {', '.join(columns)}" if columns else ""
-    listed = "".join(f", {KEYS[key]} AS {column}" for key, column in zip(by, columns, strict=True))
-    durations = _durations(book, selection, by)
-    rows = []
-    for calls, open_calls, errors, duration_us, output_bytes, *values in book.query(
-        _SUMS.format(listed=listed, tables=_FROM, where=where, grouping=grouping), parameters
-    ):
-        group = tuple(str(value) for value in values)
-        counts = durations.get(group, {})
-        row = ToolRow(
-            keys=dict(zip(by, group, strict=True)),
-            calls=calls,
-            open_calls=open_calls or 0,
-            errors=errors or 0,
+    def row(durations: str | None, keys: Mapping[str, Any] | None = None, **summed: Any) -> ToolRow:
+        counts = counts_of(durations)
+        return ToolRow(
+            keys=dict(zip(by, map(str, (keys or {}).values()), strict=True)),
             duration_p50_ms=percentile(counts, 0.5),
             duration_p95_ms=percentile(counts, 0.95),
-            duration_us=duration_us,
-            output_bytes=output_bytes or 0,
+            **summed,
         )
-        rows.append(row)
-    return rows
 
-
-def _durations(
-    book: Book, selection: CallSelection, by: tuple[str, ...]
-) -> Mapping[tuple[str, ...], Mapping[int, int]]:
-    """Group → bucket of the histogram → calls."""
     where, parameters = selection.where(listed_only=True)
-    listed = "".join(f", {KEYS[key]}" for key in by)
-    positions = "".join(f", {index + 3}" for index in range(len(by)))
-    found: dict[tuple[str, ...], dict[int, int]] = defaultdict(dict)
-    sql = _DURATIONS.format(listed=listed, tables=_FROM, where=where, positions=positions)
-    for bucket, count, *group in book.query(sql, parameters):
-        found[tuple(str(value) for value in group)][bucket] = count
-    return found
+    keys = {f"k_{name}": KEYS[name] for name in by}
+    return read_rows(book.query, row, _CALLS, f"FROM {_FROM} WHERE {where}", parameters, by=keys)

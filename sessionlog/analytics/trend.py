@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 
 from sessionlog.analytics.report import SummedRows
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.sums import USED, sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 
 _DAY_NS = 86_400 * 1_000_000_000
 _LEAST_DAYS = 2
 """The shortest window from which to project a month."""
-
-_SUMS = """SELECT COUNT(DISTINCT r.session_id), SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read),
-    SUM(r.cache_write), SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown), MIN(r.first_ns)
-    FROM {tables} WHERE {where}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,15 +109,9 @@ def cuts_of(selection: Selection) -> set[int]:
 
 def usage_in(book: Book, selection: Selection, window: UsageWindow) -> PeriodUsage:
     """Return the usage of a selection's filters in a window."""
-    tables, where, parameters = selection.sums(window)
-    sql = _SUMS.format(tables=tables, where=where)
-    [(sessions, requests, *tokens, known, estimated, unknown, first_ns)] = book.query(sql, parameters)
-    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-    return PeriodUsage(
-        window=window, sessions=sessions, requests=requests or 0, known_nano=known, estimated_nano=estimated,
-        cost_is_partial=bool(unknown), first_ns=first_ns,
-        **{name: count or 0 for name, count in zip(names, tokens, strict=True)},
-    )  # fmt: skip
+    names = (*USED, "sessions", "first_ns")
+    [used] = sums(book.query, partial(PeriodUsage, window=window), names, *selection.sums(window))
+    return used
 
 
 def _has_earlier(book: Book, selection: Selection, time_ns: int) -> bool:

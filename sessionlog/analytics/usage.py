@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sessionlog.analytics.conditions import TIME_KEYS
 from sessionlog.analytics.question import Question, answer_sorted
 from sessionlog.analytics.report import findings_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.sums import TOTAL_TOKENS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
-from sessionlog.fast_dataclasses import replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.quarter_hours import UNKNOWN
 
@@ -59,8 +61,7 @@ def fold_usage(book: Book, selection: Selection) -> UsageReport:
     _, where, parameters = selection.sums()
     tables, bounds = selection.parts()
     fill_shares(book.query, keys=selection.keys(), tables=tables, bounds=bounds, where=where, parameters=parameters)
-    rows = [UsageRow(**sums) for sums in sums_of(book.query, selection.by)]
-    [totals] = (UsageRow(**sums) for sums in sums_of(book.query, ()))
+    rows, [totals] = sums_of(book.query, UsageRow, selection.by), sums_of(book.query, UsageRow)
     unpriced, without_usage = _without_cost(book, selection) if totals.unknown_cost_sessions else ((), ())
     return UsageReport(
         window=selection.window,
@@ -100,7 +101,7 @@ def _without_cost(book: Book, selection: Selection) -> tuple[tuple[tuple[str, st
     timely, bounds = selection.in_window()
     sql = f"""SELECT l.provider, l.model, r.has_tokens FROM (
                   SELECT DISTINCT r.session_id, r.label_id,
-                      r.input + r.output + r.cache_read + r.cache_write > 0 AS has_tokens
+                      {TOTAL_TOKENS} > 0 AS has_tokens
                   FROM responses r WHERE r.counts AND {UNKNOWN} AND {timely}
                   AND r.session_id IN (SELECT session_id FROM quarter_hours WHERE unknown)
               ) r JOIN labels l ON l.id = r.label_id JOIN sessions s ON s.id = r.session_id WHERE {condition}

@@ -7,6 +7,7 @@ Rates are computed, never stored; an empty denominator gives None, not 0. The mo
 from __future__ import annotations
 
 from sessionlog.analytics.columns import Column, row_data
+from sessionlog.analytics.sums import Row, Sums, usd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,61 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCHEMA = "sessionlog.usage/1"
-PROVENANCE = ("exact", "partial", "estimated", "session")
-_NANO = 1_000_000_000  # `events.money` costs 15 ms
 _LEAST_MS = 1e-6
 """No request is faster: a smaller latency in a log is no measurement."""
-
-
-class Costs:
-    """Recorded and estimated cost of summed records."""
-
-    __slots__ = ()
-
-    known_nano: int | None
-    estimated_nano: int | None
-
-    @property
-    def cost_nano(self) -> int | None:
-        """Recorded and estimated cost together, None when there is neither."""
-        if self.known_nano is None and self.estimated_nano is None:
-            return None
-        return (self.known_nano or 0) + (self.estimated_nano or 0)
-
-    @property
-    def known_cost_usd(self) -> float | None:
-        """Recorded cost."""
-        return _usd(self.known_nano)
-
-    @property
-    def estimated_cost_usd(self) -> float | None:
-        """Estimated cost of what has no recorded one."""
-        return _usd(self.estimated_nano)
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Recorded and estimated cost together, None when there is neither."""
-        return _usd(self.cost_nano)
-
-
-class Sums(Costs):
-    """Tokens and cost of summed records, and the values derived from them."""
-
-    __slots__ = ()
-
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-
-    @property
-    def total_tokens(self) -> int:
-        """All classes together; they do not overlap."""
-        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
-
-
-def _usd(nano: int | None) -> float | None:
-    return None if nano is None else nano / _NANO
 
 
 class UsageColumns(Sums):
@@ -80,8 +28,6 @@ class UsageColumns(Sums):
     sessions: int
     success_sessions: int
     failed_sessions: int
-    requests: int
-    failed_requests: int
     unpriced_requests: int
     duration_ms: int
     unknown_cost_sessions: int
@@ -109,8 +55,7 @@ class UsageColumns(Sums):
     @property
     def cache_hit_rate(self) -> float | None:
         """cache_read / (input + cache_read + cache_write), at most 1."""
-        prompt = self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
-        return self.cache_read_tokens / prompt if prompt else None
+        return self.cache_read_tokens / self.prompt_tokens if self.prompt_tokens else None
 
     @property
     def success_rate(self) -> float | None:
@@ -121,7 +66,7 @@ class UsageColumns(Sums):
     @property
     def cost_per_success(self) -> float | None:
         """Cost of ended sessions ÷ successful ones, in US dollars; only sessions whose whole cost is known count."""
-        cost = _usd(self.ended_nano)
+        cost = usd(self.ended_nano)
         return cost / self.priced_successes if cost is not None and self.priced_successes else None
 
     @property
@@ -136,7 +81,7 @@ class UsageColumns(Sums):
 
         Negative where cache writes cost more than the reads saved; None where nothing with a list price was cached.
         """
-        return _usd(self.saved_nano)
+        return usd(self.saved_nano)
 
     @property
     def input_tokens_per_second(self) -> float | None:
@@ -158,11 +103,8 @@ class UsageColumns(Sums):
         return {**self.keys, **row_data(COLUMNS, self)}
 
 
-class SummedRow(UsageColumns):
-    """A row made from a mapping of sums."""
-
-    def __init__(self, sums: Mapping[str, Any]) -> None:
-        self.__dict__.update(sums)
+class SummedRow(UsageColumns, Row):
+    """A row made of its sums."""
 
 
 COST_COLUMNS = (

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.partial import partial_period
 from sessionlog.analytics.report import Report
-from sessionlog.analytics.usage_columns import COLUMNS, PROVENANCE, SCHEMA, TABLE, UsageColumns
-from sessionlog.fast_dataclasses import dataclass, field
+from sessionlog.analytics.sums import PROVENANCE
+from sessionlog.analytics.usage_columns import COLUMNS, SCHEMA, TABLE, UsageColumns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # trend imports this module's users
-    from typing import ClassVar
-
     from sessionlog.analytics.trend import PeriodUsage, Projection
 
 

@@ -7,35 +7,34 @@ in the totals, with its whole duration. The module imports little, because both 
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import STATUS
-from sessionlog.analytics.usage_columns import PROVENANCE
+from sessionlog.analytics.sums import IN_PROVENANCE, USED, added, by_provenance, measures, read_rows, select, sums
 from sessionlog.ledger.histogram import counts_of, percentile
 from sessionlog.ledger.quarter_hours import OF_PARTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
 
     from sessionlog.analytics.conditions import Query
 
-_SUMS = (
-    "sessions", "success_sessions", "failed_sessions", "unfinished_sessions", "running_sessions", "requests",
-    "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
-    "duration_ms", "known_nano", "estimated_nano", "unknown_cost_sessions", "unpriced_requests", "generation_tokens",
-    "generation_ms", "ended_nano", "priced_successes", "saved_nano",
-)  # fmt: skip
-_NULLABLE = frozenset({"known_nano", "estimated_nano", "ended_nano", "saved_nano"})
+    T = TypeVar("T")
 
-_SHARES = """
-CREATE TEMP TABLE shares AS
-SELECT r.session_id, MAX({status}) AS status, MAX(s.duration_ms) AS whole_ms, MAX(s.archived) AS archived,
-    SUM(r.requests) AS requests, SUM(r.failed) AS failed, SUM(r.input) AS input, SUM(r.output) AS output,
-    SUM(r.cache_read) AS cache_read, SUM(r.cache_write) AS cache_write, SUM(r.reasoning) AS reasoning,
-    SUM(r.cost_nano) AS known, SUM(r.estimate_nano) AS estimated, MAX(r.unknown) AS unknown,
-    SUM(r.unpriced) AS unpriced, SUM(r.saved_nano) AS saved, SUM(r.generated) AS generated,
-    SUM(r.generation_us) AS generation_us, group_concat(r.latencies, '') AS latencies, {provenance} {keys}
-FROM {tables} WHERE {where} GROUP BY r.session_id {names}
-"""
+_ADDED = (
+    *(name for name in USED if name != "cost_is_partial"),
+    "unpriced_requests",
+    "generation_tokens",
+    "generation_us",
+    "saved_nano",
+)
+"""What a usage report adds up over the parts of a session."""
+
+_SHARE = {
+    "status": f"MAX({STATUS})",
+    "whole_ms": "MAX(s.duration_ms)",
+    "archived": "MAX(s.archived)",
+    **measures((*_ADDED, "cost_is_partial", "latencies", *IN_PROVENANCE)),
+}
 """One pass over the records: sums per session and group. All other statements use these few rows."""
 
 _SPANS = """
@@ -44,44 +43,43 @@ FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares WHERE whole_
 """
 """The active time of each session in the window, regardless of filters; for sessions whose log has no duration."""
 
-_ENDED_COST = """CASE WHEN shares.status NOT IN ('running', 'unfinished') AND NOT shares.unknown
-    AND (known IS NOT NULL OR estimated IS NOT NULL) THEN COALESCE(known, 0) + COALESCE(estimated, 0) END"""
+_OF_SESSIONS = {
+    "sessions": "COUNT(*)",
+    "success_sessions": "COALESCE(SUM(status = 'success'), 0)",
+    "failed_sessions": "COALESCE(SUM(status NOT IN ('success', 'running', 'unfinished')), 0)",
+    "unfinished_sessions": "COALESCE(SUM(status IN ('running', 'unfinished')), 0)",
+    "running_sessions": "COALESCE(SUM(status = 'running'), 0)",
+    "duration_ms": "COALESCE(SUM(COALESCE(whole_ms, spans.active_ms)), 0)",
+    "unknown_cost_sessions": "COALESCE(SUM(cost_is_partial), 0)",
+    "priced_successes": "COALESCE(SUM(status = 'success' AND NOT cost_is_partial), 0)",
+}
+"""What counts once for each session in a row, and once in the totals."""
+
+_ENDED_NANO = """SUM(CASE WHEN r.status NOT IN ('running', 'unfinished') AND {is_known}
+    AND (r.known_nano IS NOT NULL OR r.estimated_nano IS NOT NULL)
+    THEN COALESCE(r.known_nano, 0) + COALESCE(r.estimated_nano, 0) END)"""
 """The cost of ended sessions whose whole cost is known."""
 
-_ROWS = """
-SELECT COUNT(*), SUM(status = 'success'), SUM(status NOT IN ('success', 'running', 'unfinished')),
-    SUM(status IN ('running', 'unfinished')), SUM(status = 'running'), SUM(requests), SUM(failed), SUM(input),
-    SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
-    SUM(COALESCE(whole_ms, spans.active_ms)), SUM(known), SUM(estimated), SUM(unknown), SUM(unpriced), SUM(generated),
-    SUM(generation_us) / 1000.0, SUM({ended_cost}), SUM(status = 'success' AND NOT unknown), SUM(saved),
-    group_concat(latencies, '') {names}
-FROM shares LEFT JOIN spans USING (session_id) GROUP BY {grouping}
-"""
+_EACH = """SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, MAX(cost_is_partial) AS cost_is_partial
+    FROM shares GROUP BY session_id"""
 
-_TOTALS = """
-WITH each AS (SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, MAX(unknown) AS unknown
-        FROM shares GROUP BY session_id),
-    once AS (SELECT COUNT(*) AS sessions, SUM(status = 'success') AS success,
-        SUM(status NOT IN ('success', 'running', 'unfinished')) AS failed,
-        SUM(status IN ('running', 'unfinished')) AS unfinished, SUM(status = 'running') AS running,
-        SUM(COALESCE(whole_ms, spans.active_ms)) AS duration, SUM(unknown) AS unknown,
-        SUM(status = 'success' AND NOT unknown) AS priced
-        FROM each LEFT JOIN spans USING (session_id))
-SELECT MAX(once.sessions), MAX(once.success), MAX(once.failed), MAX(once.unfinished), MAX(once.running),
-    SUM(requests), SUM(shares.failed), SUM(input), SUM(output), SUM(cache_read), SUM(cache_write), SUM(reasoning),
-    MAX(once.duration), SUM(known), SUM(estimated), MAX(once.unknown), SUM(unpriced), SUM(generated),
-    SUM(generation_us) / 1000.0,
-    SUM(CASE WHEN shares.session_id IN (SELECT session_id FROM each WHERE NOT unknown) THEN {ended_cost} END),
-    MAX(once.priced), SUM(saved), group_concat(latencies, '')
-FROM once LEFT JOIN shares ON true
-"""
-"""Additive values are summed over all shares; values of a whole session are counted once per session."""
 
-_OF_KIND = """SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{kind}'
-    THEN r.requests ELSE 0 END) AS in_{kind}"""
+def _of_shares(is_known: str) -> dict[str, str]:
+    """What is added up over shares `r`; `is_known` is the condition that the cost of a share's session is."""
+    return {
+        **{name: added(name, name) for name in _ADDED},
+        "ended_nano": _ENDED_NANO.format(is_known=is_known),
+        "latencies": "group_concat(r.latencies, '')",
+    }
 
-PROVENANCE_SUMS = ", ".join(_OF_KIND.format(kind=kind) for kind in PROVENANCE)
-"""Requests by provenance, in the order of `PROVENANCE`."""
+
+_ROW = {**_OF_SESSIONS, **_of_shares("NOT r.cost_is_partial")}
+_OF_ROW = "FROM shares r LEFT JOIN spans USING (session_id)"
+_ONCE = select(_OF_SESSIONS, f"FROM ({_EACH}) AS e LEFT JOIN spans USING (session_id)")
+_ADDED_UP = select(
+    _of_shares("r.session_id NOT IN (SELECT session_id FROM shares WHERE cost_is_partial)"), "FROM shares r"
+)
+_OF_TOTALS = f"FROM ({_ONCE}) AS once, ({_ADDED_UP}) AS added_up"
 
 
 def fill_shares(
@@ -103,56 +101,42 @@ def fill_shares(
         where: The condition on them.
         parameters: The parameters of `where` and of the status.
     """
-    sql = _SHARES.format(
-        status=STATUS,
-        provenance=PROVENANCE_SUMS,
-        keys="".join(f", {key} AS k{index}" for index, key in enumerate(keys)),
-        tables=OF_PARTS.format(tables),
-        where=where,
-        names=_columns(keys),
-    )
+    by = {"session_id": "r.session_id", **{f"k{index}": key for index, key in enumerate(keys)}}
+    share = select(_SHARE, f"FROM {OF_PARTS.format(tables)} WHERE {where}", by=by)
     query("DROP TABLE IF EXISTS temp.shares", {})
     query("DROP TABLE IF EXISTS temp.spans", {})
-    query(sql, {**parameters, **bounds})
+    query(f"CREATE TEMP TABLE shares AS {share}", {**parameters, **bounds})
     query("CREATE TEMP TABLE spans (session_id INTEGER PRIMARY KEY, active_ms INTEGER)", {})
     query(_SPANS.format(parts=tables), dict(bounds))
 
 
-def sums_of(query: Query, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the sums of each group, with its `keys`; without names the totals."""
-    columns = _columns(names)
-    sql = _ROWS.format(names=columns, grouping=columns.removeprefix(", "), ended_cost=_ENDED_COST)
-    sql = sql if names else _TOTALS.format(ended_cost=_ENDED_COST)
-    found = query(sql, {})[::-1]
-    while found:  # so that many rows are not in memory twice
-        yield _row(found.pop(), names)
+def sums_of(query: Query, make: Callable[..., T], names: Sequence[str] = ()) -> list[T]:
+    """Return what `make` makes of the sums of each group, with its `keys`; without names of the totals."""
 
+    def row(*, keys: Mapping[str, Any] | None = None, latencies: str | None, generation_us: int, **values: Any) -> T:
+        counts = counts_of(latencies)
+        return make(
+            keys=dict(zip(names, map(str, (keys or {}).values()), strict=True)),
+            generation_ms=generation_us / 1000,
+            **values,
+            **{f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)},
+        )
 
-def _row(values: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
-    count = len(_SUMS)
-    counts = counts_of(values[count])
-    return {
-        "keys": dict(zip(names, map(str, values[count + 1 :]), strict=True)),
-        **{name: values[i] if name in _NULLABLE else values[i] or 0 for i, name in enumerate(_SUMS)},
-        **{f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)},
-    }
-
-
-def _columns(names: Sequence[str]) -> str:
-    return "".join(f", k{index}" for index in range(len(names)))
+    if not names:
+        return read_rows(query, row, {name: name for name in _ROW}, _OF_TOTALS, {})
+    return read_rows(query, row, _ROW, _OF_ROW, {}, by={name: name for name in map("k{}".format, range(len(names)))})
 
 
 def provenance(query: Query) -> dict[str, int]:
     """Return the number of requests by provenance."""
-    sums = ", ".join(f"SUM(in_{kind})" for kind in PROVENANCE)
-    [counts] = query(f"SELECT {sums} FROM shares", {})  # noqa: S608 - a closed list
-    return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
+    [counts] = read_rows(query, dict[str, int], {name: f"SUM({name})" for name in IN_PROVENANCE}, "FROM shares", {})
+    return by_provenance(counts)
 
 
 def count_provenance(query: Query, *, tables: str, where: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     """Return the number of requests by provenance without `fill_shares`, whose arguments these are."""
-    [counts] = query(f"SELECT {PROVENANCE_SUMS} FROM {tables} WHERE {where}", dict(parameters))  # noqa: S608 - closed lists; values are bound
-    return {kind: count or 0 for kind, count in zip(PROVENANCE, counts, strict=True)}
+    [counts] = sums(query, dict[str, int], IN_PROVENANCE, tables, where, parameters)
+    return by_provenance(counts)
 
 
 def archived_sessions(query: Query) -> int:

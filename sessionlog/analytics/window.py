@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from sessionlog.analytics.zones import EPOCH, FIRST, LAST, date_words, local_time, quoted, resolve_zone, zone_name
 from sessionlog.errors import InvalidWindow
-from sessionlog.fast_dataclasses import dataclass
 
 _SECOND = 10**9
 

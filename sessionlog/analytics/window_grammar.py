@@ -16,12 +16,12 @@ a gap.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 
 from sessionlog.analytics.window import UsageWindow, is_day_start, midnight, present_time, utc_nanoseconds
 from sessionlog.analytics.zones import local_time, quoted, resolve_zone, zone_name
 from sessionlog.errors import InvalidWindow
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

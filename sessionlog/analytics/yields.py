@@ -12,18 +12,19 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.git_history import Commit, History, find_repository, read_history
 from sessionlog.analytics.question import Question, answer_sorted
-from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, sum_fields
+from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, sum_fields, values_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
+from sessionlog.analytics.sums import USED, sums
 from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.errors import GitFailed, InvalidQuery
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass, field, fields_of, replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import FROM
 
@@ -42,15 +43,9 @@ DEFAULT_BY = ("repository", "branch", "session")
 _FATES = ("merged", "reverted", "open", "lost")
 _UNKNOWN = "unknown"
 
-_KEYS = "s.source, s.session, l.project, l.branch"
+_KEYS = {"source": "s.source", "session": "s.session", "project": "l.project", "branch": "l.branch"}
 
-_COSTS = f"""
-SELECT SUM(r.requests), SUM(r.failed), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write),
-    SUM(r.reasoning), SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown), {_KEYS}
-FROM {{tables}} WHERE {{where}} GROUP BY {_KEYS}
-"""  # noqa: S608 - names of the schema
-
-_TIMES = f"SELECT r.time_ns, {_KEYS} FROM {FROM} WHERE r.time_ns IS NOT NULL AND {{where}}"  # noqa: S608 - see above
+_TIMES = f"SELECT r.time_ns, {', '.join(_KEYS.values())} FROM {FROM} WHERE r.time_ns IS NOT NULL AND {{where}}"  # noqa: S608 - names of the schema
 
 COLUMNS = (
     Column("requests"),
@@ -193,7 +188,7 @@ def report_yield(paths: Paths = None, *, into: str | None = None, **options: Unp
 
 def fold_yield(book: Book, selection: Selection, by: Sequence[str], into: str | None = None) -> YieldReport:
     """Query a book, and the git repositories of its projects."""
-    works = list(_works(book, selection))
+    works = _works(book, selection)
     notes: list[str] = []
     repository_of = _Repositories(notes)
     by_repository: dict[str, list[_Work]] = defaultdict(list)
@@ -260,7 +255,7 @@ class _Repositories:
             return None
 
 
-def _works(book: Book, selection: Selection) -> Iterator[_Work]:
+def _works(book: Book, selection: Selection) -> list[_Work]:
     selection.prepare(book)
     times: dict[tuple[str, ...], array[int]] = defaultdict(lambda: array("q"))
 
@@ -269,14 +264,12 @@ def _works(book: Book, selection: Selection) -> Iterator[_Work]:
 
     where, parameters = selection.where()
     book.query(_TIMES.format(where=where), parameters, add_time)
-    tables, where, parameters = selection.sums()
-    sql = _COSTS.format(tables=tables, where=where)
-    for *sums, unknown, source, session, project, branch in book.query(sql, parameters):
-        usage = SummedRows(**dict(zip(SummedRows.__slots__, (*sums, bool(unknown)), strict=True)))
-        own = times.get((source, session, project, branch), array("q"))
-        yield _Work(
-            source=source, session=session, project=project, branch=branch, usage=usage, times=array("q", sorted(own))
-        )
+
+    def work(keys: Mapping[str, str], **used: Any) -> _Work:
+        own = times.get(tuple(keys.values()), ())
+        return _Work(usage=SummedRows(**used), times=array("q", sorted(own)), **keys)
+
+    return sums(book.query, work, USED, *selection.sums(), by=_KEYS)
 
 
 def _commits(
@@ -319,11 +312,11 @@ def _row(work: _Work, commits: Sequence[Commit]) -> YieldRow:
         "commits": len(commits), "lines_added": sum(commit.added for commit in commits),
         "lines_removed": sum(commit.removed for commit in commits),
     }  # fmt: skip
-    return YieldRow(**fields_of(work.usage) | fates | counts)
+    return YieldRow(**values_of(work.usage) | fates | counts)
 
 
 def _sum(rows: Sequence[YieldRow]) -> YieldRow:
-    names = [name for name in fields_of(YieldRow()) if name not in ("keys", "cost_is_partial")]
+    names = [name for name in values_of(YieldRow()) if name not in ("keys", "cost_is_partial")]
     return YieldRow(**sum_fields(rows, names), cost_is_partial=any(row.cost_is_partial for row in rows))
 
 

@@ -12,13 +12,13 @@ import sqlite3
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from sessionlog import files
 from sessionlog.archive.entry import State
 from sessionlog.archive.pack import Content
 from sessionlog.errors import LogLocked, LogNotReadable
 from sessionlog.events.redact import redact_line
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.reader.database import LOCKED, is_lock, open_database
 from sessionlog.reader.walk import LOG_SUFFIXES
 from sessionlog.sources.protocol import Log

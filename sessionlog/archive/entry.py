@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
-
-from sessionlog.fast_dataclasses import dataclass, fields_of
 
 State = tuple[str, int, int, int]
 """(path, size, mtime_ns, ctime_ns)."""
@@ -100,7 +99,7 @@ class Entry:
 
     def to_json(self) -> str:
         """Return the entry on one line."""
-        fields: dict[str, Any] = fields_of(self) | {"files": list(map(fields_of, self.files))}
+        fields: dict[str, Any] = asdict(self)
         if not self.shared:  # an earlier version of this package knows no such files
             del fields["shared"], fields["offset"]
         return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))

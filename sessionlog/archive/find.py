@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from msgspec import structs
 
@@ -13,7 +14,6 @@ from sessionlog.archive.entry import Entry, member_of
 from sessionlog.archive.manifest import archive_folder, read_manifest
 from sessionlog.errors import AmbiguousSession, LogNotReadable, Problem
 from sessionlog.events.envelope import Event
-from sessionlog.fast_dataclasses import replace
 from sessionlog.sources.find import matching, resolve_log
 from sessionlog.sources.protocol import Env, Log, Source
 from sessionlog.sources.registry import all_sources

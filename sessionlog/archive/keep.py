@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,6 @@ from sessionlog.archive.sweep import remove_replaced, sweep
 from sessionlog.archive.writing import ToKeep, Written, detail_of, first_entry, write_packs
 from sessionlog.errors import Problem, problems_dict
 from sessionlog.events.times import format_time
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.sources.discover import discover
 from sessionlog.sources.protocol import Log, Source
 from sessionlog.sources.registry import all_sources

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, islice
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, entry_of
 from sessionlog.errors import LogNotReadable
-from sessionlog.fast_dataclasses import replace
 from sessionlog.settings import data_home
 
 _NAME = "manifest.jsonl"

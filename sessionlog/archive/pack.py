@@ -16,13 +16,13 @@ import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
 
 from sessionlog import files
 from sessionlog.archive.entry import Entry, KeptFile, member_of
 from sessionlog.errors import LogNotReadable
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.reader.unpack import zstd_module, zstd_reader
 
 _OWN = "entry.json"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sessionlog import files
 from sessionlog.archive.collect import SMALL_LOG, SeenFile, contents_of
 from sessionlog.archive.entry import Entry, KeptFile, version_of
 from sessionlog.archive.pack import Content, is_whole, write_pack, write_shared
 from sessionlog.errors import LogNotReadable, MissingExtra
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.sources.protocol import Log, Source
 from sessionlog.sources.registry import source_of
 

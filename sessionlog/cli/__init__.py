@@ -5,7 +5,6 @@ Errors of the streams show no traceback: a closed pipe is silent, a full disk is
 
 from __future__ import annotations
 
-import gc
 import io
 import sys
 
@@ -17,23 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_MANY_OBJECTS = 10_000
-"""Objects after which garbage is collected. Python's 700 cost 2 ms of a start of 30: most live until the end."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    if arguments is not None:
-        return _main(list(arguments))
-    gc.set_threshold(_MANY_OBJECTS)
-    try:
-        return _main(sys.argv[1:])
-    finally:
-        if "duckdb" not in sys.modules:  # without a collection it prints a list of its objects as leaked
-            gc.freeze()  # the process ends here: a last garbage collection would cost 2 ms
-
-
-def _main(argv: list[str]) -> int:
+    argv = sys.argv[1:] if arguments is None else list(arguments)
     _prepare_streams()
     try:
         code = _run(argv)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 
 from sessionlog.analytics.session_requests import count_session_requests
@@ -20,7 +21,6 @@ from sessionlog.cli.reporting import (
     report_context,
 )
 from sessionlog.context.xray.report import xray
-from sessionlog.fast_dataclasses import replace
 from sessionlog.render.context import render_context, render_context_csv
 from sessionlog.render.notes import damage_note
 

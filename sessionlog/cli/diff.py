@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 
 from sessionlog.analytics.diff.gates import GateName, parse_limit
@@ -13,7 +14,6 @@ from sessionlog.archive.find import open_session
 from sessionlog.cli.newest import newest_sessions
 from sessionlog.cli.output import FOUND, Exit, fail, note, print_json
 from sessionlog.cli.reporting import note_archived, own_prices, print_lines, report_context, scan_progress
-from sessionlog.fast_dataclasses import replace
 from sessionlog.render.diff import render_diff
 from sessionlog.render.notes import damage_note
 

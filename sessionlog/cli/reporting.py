@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sessionlog import files
@@ -12,7 +13,6 @@ from sessionlog.analytics.columns import counted
 from sessionlog.cli import options
 from sessionlog.cli.output import UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.settings import Settings, load_settings, parse_prices
 
 TYPE_CHECKING = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sessionlog import files
@@ -12,7 +13,6 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.cli.output import FOUND, fail, note
 from sessionlog.cli.pages import file_name, page_view, show_progress, write_page
 from sessionlog.cli.reporting import read_settings
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.render.html.session import SessionPage, render_session
 from sessionlog.render.packed import Packed
 from sessionlog.render.replay.blocks import Block, SessionStartBlock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from time import time_ns
 
@@ -17,7 +18,6 @@ from sessionlog.cli import reporting as r
 from sessionlog.cli.output import Exit, fail, note, print_json
 from sessionlog.cli.statusline_input import read_statusline_input
 from sessionlog.errors import InvalidPrices, InvalidSettings, InvalidWindow
-from sessionlog.fast_dataclasses import replace
 from sessionlog.render.escape import one_line
 from sessionlog.render.line import Line
 from sessionlog.render.status_line import line_width, status_line

@@ -5,7 +5,6 @@ It opens with sessions; what other views need is imported when they are shown.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,11 +43,8 @@ def ui(*, tz: str | None, ledger: str | None, no_ledger: bool) -> None:
         raise MissingExtra("the terminal application needs textual: pip install 'sessionlog[tui]'")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)) or os.environ.get("TERM") == "dumb":
         fail("ui needs a terminal; `sessionlog sessions` and `sessionlog usage` print the same")
-    gc.disable()  # to look for garbage among what is imported takes a tenth of the start
     from sessionlog.ui.app import SessionlogApp
 
-    gc.freeze()
-    gc.enable()
     SessionlogApp(LedgerQueries(r.report_context(None, tz=tz, ledger=ledger, no_ledger=no_ledger))).run()
 
 

@@ -11,6 +11,7 @@ Lifetimes are the providers' defaults: five minutes, or an hour where the log sh
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sessionlog.errors import LogNotReadable, Problem, problems_dict
@@ -19,7 +20,6 @@ from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND, format_time
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.values import text

@@ -13,6 +13,7 @@ session was paid for there: these requests are in no finding.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +22,6 @@ from sessionlog.context.tokens import count_tokens, count_tokens_json
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import read_usd
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.sources.contents import text_of
 from sessionlog.sources.record import server_of

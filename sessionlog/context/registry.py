@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sessionlog.context.snapshots.extract import full_snapshot_of, snapshot_of
@@ -24,7 +25,6 @@ from sessionlog.context.snapshots.turns import fold_turns
 from sessionlog.context.steps import RequestUsageSnapshot, read_duration
 from sessionlog.context.usage import TurnUsage, read_counts, tokens_of
 from sessionlog.events.times import format_time, utc_time
-from sessionlog.fast_dataclasses import replace
 from sessionlog.locks import RLock
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.read import read_entries

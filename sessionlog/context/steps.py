@@ -9,10 +9,10 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from sessionlog import files
 from sessionlog.context.usage import CamelCase
-from sessionlog.fast_dataclasses import dataclass
 
 RESPONSE = "Response"
 """The `Tool_Name` of a step without tool calls."""

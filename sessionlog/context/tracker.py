@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any, Self
 
@@ -22,7 +23,6 @@ from sessionlog.context.snapshots.snapshot import ContextSnapshot
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, read_duration, record_steps, save_csv, to_csv
 from sessionlog.context.usage import Counts, SessionUsage, TurnUsage, read_counts, sum_turns, tokens_of, usage_to_dict
 from sessionlog.events.tokens import read_count
-from sessionlog.fast_dataclasses import replace
 
 NOT_APPLICABLE = "N/A"
 _CALLS = ("codemode_tool_calls", "mcp_tool_calls")

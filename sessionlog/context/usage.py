@@ -12,12 +12,11 @@ An invalid count (a text, a negative, a fraction) counts as 0; nothing raises.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.events.usage import read_usage, usage_fields
-from sessionlog.fast_dataclasses import dataclass, replace
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 

@@ -12,7 +12,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 DEFAULT_CONTEXT_WINDOW = 128_000
@@ -56,6 +56,25 @@ def find_context_window(model: str, provider: str = "") -> int | None:
         _found.clear()
     window = _found[key] = _look_up(model.strip().lower(), provider.strip().lower())
     return window
+
+
+def window_for(used: int, *sizes: int | None, models: Iterable[str | None] = (), provider: str = "") -> int | None:
+    """Return the context window of a session: the first known size that holds what a request has sent.
+
+    A window that is smaller than a request's own input is wrong: the session has a larger one. So clients call a
+    session with a million tokens one of 200,000, and a model's window in the table may be that of its first version.
+
+    Args:
+        used: The prompt tokens of the request.
+        sizes: Sizes that a log or a client names; None or 0 for none.
+        models: Names of the model, for the table: the one asked for, the one that answered.
+        provider: The provider.
+    """
+    for size in sizes:
+        if size and size >= used:
+            return size
+    known = (find_context_window(name, provider) for name in models if name)
+    return next((size for size in known if size and size >= used), None)
 
 
 def get_model_context_window(model: str | None) -> int:

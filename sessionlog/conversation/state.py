@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.context.tokens import count_tokens, count_tokens_json
@@ -14,7 +15,6 @@ from sessionlog.conversation.log.fold import TurnState, state_of
 from sessionlog.conversation.log.recorder import Recorder
 from sessionlog.conversation.stores.protocol import StoreSlot
 from sessionlog.errors import InvalidHistory
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.messages.message import Message
 
 NOT_RUN = "No result: this tool was not run."

@@ -27,7 +27,7 @@ from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
 from sessionlog.ledger.book import MOST_NAMED, Book
 from sessionlog.ledger.columns import Label, Name
 from sessionlog.ledger.histogram import LOWEST
-from sessionlog.ledger.parquet_schema import ADDED, SCHEMA_VERSION, TABLES
+from sessionlog.ledger.parquet_schema import ADDED, EXPORTED, SCHEMA_VERSION, TABLES
 from sessionlog.ledger.quarter_hours import names_of_totals
 from sessionlog.ledger.schema import LETTER
 from sessionlog.ledger.storable import storable
@@ -90,6 +90,7 @@ def _bucket(milliseconds: str, measured: str) -> str:
 
 
 _GENERATION_US = f"CASE WHEN {_TIMED} THEN least(trunc(latency_ms * 1000 + 0.5), 9e18)::BIGINT ELSE 0 END"
+_LATER_SUMS = "".join(f", {clamped_sum(exported)} AS {name}" for name, exported in EXPORTED.items())
 _CELLS = f"""
 SELECT session_key AS session_id, {{names}}, {{time}} AS time_ns, min(time_ns) AS first_ns, max(time_ns) AS last_ns,
     {clamped_sum("requests")} AS requests, {clamped_sum("failed::INTEGER")} AS failed,
@@ -101,7 +102,7 @@ SELECT session_key AS session_id, {{names}}, {{time}} AS time_ns, min(time_ns) A
     {clamped_sum(f"CASE WHEN {_TIMED} THEN output_tokens ELSE 0 END")} AS generated,
     {clamped_sum(_GENERATION_US)} AS generation_us, {clamped_sum("active_ms")} AS active_ms,
     string_agg(chr({_bucket("latency_ms", _TIMED)} + {LETTER}), '') AS latencies,
-    {clamped_sum("saved_nano_usd")} AS saved_nano, max(price_list) AS price_list
+    {clamped_sum("saved_nano_usd")} AS saved_nano, max(price_list) AS price_list{_LATER_SUMS}
 FROM winners GROUP BY session_key, {{names}}, {{time}}
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 """Sums of records as `ledger.quarter_hours` has them."""
@@ -112,6 +113,7 @@ CREATE TEMP VIEW responses AS SELECT {_FILE} AS file_id, key AS n, session_key A
     cache_read_tokens AS cache_read, cache_write_tokens AS cache_write, reasoning_tokens AS reasoning,
     recorded_nano_usd AS cost_nano, estimated_nano_usd AS estimate_nano, saved_nano_usd AS saved_nano,
     priced::INTEGER AS priced, latency_ms, {_bucket("latency_ms", _TIMED)} AS latency_bucket, active_ms
+    {"".join(f", {exported} AS {name}" for name, exported in EXPORTED.items())}
 FROM winners
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 _SESSIONS = f"""

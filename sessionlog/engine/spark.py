@@ -17,6 +17,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.engine.portable import (
@@ -31,7 +32,6 @@ from sessionlog.engine.portable import (
 )
 from sessionlog.engine.shares import divide
 from sessionlog.engine.spark_session import failures_explained, open_session, parallelism, progress_of_tasks
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Response, Row
 from sessionlog.ledger.interned_ids import InternedIds, SessionName

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
 
 from sessionlog.errors import Severity
 from sessionlog.events.decoded_size import LARGE, too_large
-from sessionlog.fast_dataclasses import dataclass
 
 _FILLER = re.compile("[ \t\r\n\x00\ufeff]*")
 _OBJECT_HEAD = re.compile(r'\{\s*"(?:session_id|seq|type|ts|timestamp|data)"\s*:', re.IGNORECASE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -16,7 +17,6 @@ from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import Event, keep_raw
 from sessionlog.events.times import parse_time
-from sessionlog.fast_dataclasses import replace
 
 _ENVELOPE = frozenset({"session_id", "seq", "type", "ts", "data"})
 _FOLDED = _ENVELOPE | {"timestamp"}

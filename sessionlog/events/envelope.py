@@ -7,11 +7,11 @@ event read from a file keeps the bytes of its line, unless it was changed with `
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from time import time_ns
 from typing import Any
 
 from sessionlog.events.times import format_time, parse_time
-from sessionlog.fast_dataclasses import dataclass, field
 
 KNOWN_TYPES = frozenset(
     {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cache, lru_cache
 
 from sessionlog.events.payloads import PAYLOADS
-from sessionlog.fast_dataclasses import annotations_of
 
 _OTHER_NAMES: Mapping[str, str] = {"tokens": "usage", "token_usage": "usage", "price": "cost_usd", "result": "output"}
 _CHECKED = frozenset({"llm.response", "tool.call", "session.end"})  # a request has as many settings as there are models
@@ -26,7 +26,7 @@ def misspelt(type_: str, names: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def _known(type_: str) -> frozenset[str]:
-    return frozenset(annotations_of(PAYLOADS[type_]))
+    return frozenset(one.name for one in fields(PAYLOADS[type_]))
 
 
 @lru_cache(1024)

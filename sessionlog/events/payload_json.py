@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from sessionlog.events.envelope import OBJECTS, Event
@@ -19,7 +20,6 @@ from sessionlog.events.payloads import (
 from sessionlog.events.sanitise import str_of_int
 from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.events.usage import read_usage
-from sessionlog.fast_dataclasses import annotations_of, fields_of
 
 
 def payload(event: Event) -> Payload | None:
@@ -56,7 +56,8 @@ def read_fields(cls: type[Payload], data: Mapping[str, Any]) -> dict[str, Any]:
 def to_data(value: Payload) -> dict[str, Any]:
     """Return the payload as the JSON object to log: unknown fields last, None left out."""
     out: dict[str, Any] = {}
-    for name, part in fields_of(value).items():
+    for name in (one.name for one in fields(value)):
+        part = getattr(value, name)
         if name == "extra" or part is None:
             continue
         if isinstance(part, TokenUsage):
@@ -71,7 +72,7 @@ def to_data(value: Payload) -> dict[str, Any]:
 def _readers(cls: type[Payload]) -> Mapping[str, Callable[[Any], Any]]:
     readers = _BY_CLASS.get(cls)
     if readers is None:
-        readers = {name: _READERS[kind] for name, kind in annotations_of(cls).items() if name != "extra"}
+        readers = {one.name: _READERS[str(one.type)] for one in fields(cls) if one.name != "extra"}
         _BY_CLASS[cls] = readers
     return readers
 

@@ -6,10 +6,10 @@ All fields are optional, and unknown ones are kept in `extra`. `payload_json` re
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, field
 
 Json = Any
 

@@ -11,9 +11,8 @@ not, and are reported, while the rest of the record stays.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
-
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

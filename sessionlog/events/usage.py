@@ -34,6 +34,7 @@ _READ_INSIDE = (
 _WRITTEN_INSIDE = ("cache_write_tokens", "cacheWriteTokens")
 _READ_BESIDE = ("cache_read_input_tokens", "cacheReadInputTokens")
 _WRITTEN_BESIDE = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
+_SPLIT, _PARTS = "cache_creation", ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _WRITTEN_1H = ("cache_write_1h_tokens", "ephemeral_1h_input_tokens")
 _REASONING_INSIDE = (
     "output_reasoning_tokens", "reasoning_tokens", "thinking_tokens", "thoughts_tokens", "reasoningTokens",
@@ -41,7 +42,7 @@ _REASONING_INSIDE = (
 _REASONING_BESIDE = ("thoughtsTokenCount", "thoughts_token_count")
 _TOOL_PROMPT_BESIDE = ("toolUsePromptTokenCount", "tool_use_prompt_token_count")
 # objects inside a usage object, whose fields are looked up after its own
-_INPUT_DETAILS = ("input_tokens_details", "prompt_tokens_details", "cache_creation")
+_INPUT_DETAILS = ("input_tokens_details", "prompt_tokens_details", _SPLIT)
 _OUTPUT_DETAILS = ("output_tokens_details", "completion_tokens_details", "details")
 _WHOLE_ANSWERS = ("usage", "usage_metadata", "usageMetadata")
 
@@ -147,7 +148,9 @@ def _read_foreign(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
     has_prompt = any(data.get(name) is not None for name in _PROMPT)
     given_input, given_output = reader.count(_INPUT), reader.count(_OUTPUT)
     read, written = reader.count(_READ_BESIDE), reader.count(_WRITTEN_BESIDE)
-    is_beside = not has_prompt and any(name in data for name in (*_READ_BESIDE, *_WRITTEN_BESIDE))
+    is_beside = not has_prompt and any(name in data for name in (*_READ_BESIDE, *_WRITTEN_BESIDE, _SPLIT))
+    if data.get(_SPLIT) is not None:  # some gateways log the parts alone
+        written = max(written, sum(reader.count((name,), (_SPLIT,)) for name in _PARTS))
     read = read or reader.count(_READ_INSIDE, _INPUT_DETAILS)
     written = written or reader.count(_WRITTEN_INSIDE, _INPUT_DETAILS)
     if not is_beside and (has_prompt or read + written <= given_input):
@@ -161,7 +164,7 @@ def _read_foreign(data: dict[str, Any]) -> tuple[TokenUsage, tuple[str, ...]]:
         cache_write=written,
         reasoning=min(output, thoughts or reader.count(_REASONING_INSIDE, _OUTPUT_DETAILS)),
         cache_write_1h=min(written, reader.count(_WRITTEN_1H, _INPUT_DETAILS)),
-    ), (*reader.issues, *_unknown_counts(data, _CLASS_NAMES))
+    ), (*dict.fromkeys(reader.issues), *_unknown_counts(data, _CLASS_NAMES))
 
 
 def _unknown_counts(data: Mapping[str, Any], known: frozenset[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -29,7 +30,6 @@ from sessionlog.export.destination import Destination, open_destination
 from sessionlog.export.event_state import WIDTH, EventState, Session
 from sessionlog.export.manifests import KEPT
 from sessionlog.export.state_database import state_path
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, hash_name
 from sessionlog.messages.json_value import valid_text
 from sessionlog.places import state_home

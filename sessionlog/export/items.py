@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.tools import CallSelection
 from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of

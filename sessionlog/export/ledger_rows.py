@@ -23,9 +23,8 @@ from sessionlog.analytics.tools import CallSelection
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.columns import Label, names_of
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.parquet_schema import NAMES
+from sessionlog.ledger.parquet_schema import EXPORTED, NAMES
 from sessionlog.ledger.schema import ELSEWHERE
 from sessionlog.ledger.statements import choose
 from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
@@ -62,6 +61,7 @@ _COLUMNS = (
     "r.session_id", "r.label_id", "r.superseded_by", "r.estimate_nano", "r.saved_nano", "r.copy_rank", "r.time_ns",
     "r.requests", "r.failed <> 0", "r.input", "r.output", "r.cache_read", "r.cache_write", "r.cache_write_1h",
     "r.reasoning", "r.cost_nano", "r.priced <> 0", "r.latency_ms", "r.active_ms",
+    *(f"r.{name}" for name in EXPORTED),
 )  # fmt: skip
 _SELECTED = """(r.key IN (SELECT r.key FROM {tables} WHERE r.key IS NOT NULL AND {where})
     OR (r.file_id, r.n) IN (SELECT r.file_id, r.n FROM {tables} WHERE {where}) {others})"""
@@ -180,8 +180,8 @@ class LedgerRows:
             logs = _Logs(self._book, f"usage\0{kind}", self._secret, self._projects)
             columns = ", ".join((is_selected.format(replaced=replaced), *_COLUMNS))
             for row in self._book.connection.execute(sql.format(columns=columns, **parts), parameters):
-                selected, session_id, label_id, superseded_by, estimate, saved, *values = row[:20]
-                counts, is_replaced, n, file_id, family, key = row[20:]
+                selected, session_id, label_id, superseded_by, estimate, saved, *rest = row
+                *values, counts, is_replaced, n, file_id, family, key = rest
                 log = logs.of(file_id)
                 if key is None or key == own_family(file_id, n):
                     family = key = hash_with(log.unkeyed, str(n))
@@ -190,9 +190,11 @@ class LedgerRows:
                 names = (session(session_id), label(label_id), superseding(superseded_by or None))
                 charged = attribution(self._attribution(label_id))
                 values = [family, key, *values]
+                first = len(values) - len(EXPORTED)
+                known = values if any(values[first:]) else values[:first]  # others keep the state of older exports
                 yield LedgerRow(
                     hash_with(log.ids, str(n)), _month(values[3]), session_id, bool(selected),
-                    _state((*names, charged) if charged[1] else names, values),
+                    _state((*names, charged) if charged[1] else names, known),
                     (names[0][0], names[1][0], names[2][0], charged[0]), tuple(values),
                     (bool(counts), bool(is_replaced)),
                     (estimate, saved),
@@ -261,11 +263,11 @@ class LedgerRows:
         return tuple(label.values())
 
     def _attribution(self, label: int) -> tuple[str, ...] | None:
-        """Return what a label charges responses to; None for nothing: such rows keep the state of older exports."""
+        """Return the names of a label that older exports do not have; None for none: such rows keep their state."""
         if label not in self._attributions:
             if len(self._attributions) > _MOST_KEPT:
                 self._attributions.clear()
-            sql = f"SELECT {', '.join(names_of(Label, 'charged'))} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
+            sql = f"SELECT {', '.join(NAMES['usage']['attribution'])} FROM labels WHERE id = ?"  # noqa: S608 - names of the schema
             found = self._book.connection.execute(sql, (label,)).fetchone()
             self._attributions[label] = tuple(found) if any(found) else None
         return self._attributions[label]

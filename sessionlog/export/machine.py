@@ -11,13 +11,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sessionlog import files
 from sessionlog.export.destination import Destination
 from sessionlog.export.manifests import Manifest, Manifests
 from sessionlog.export.revisions import Revisions
 from sessionlog.export.state_database import state_path
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.changes import exported_manifests, has_manifests, was_made_anew

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import groupby, pairwise
@@ -20,7 +21,6 @@ from sessionlog._version import __version__
 from sessionlog.engine.place_manifest import FORMATS, NEWER, NUMBERS, Document, File, number_of, parse_manifest
 from sessionlog.errors import NotExported, Problem
 from sessionlog.export.destination import Destination
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.parquet_schema import SCHEMA_VERSION, TABLES
 
 MANIFEST = f"{FORMATS[NUMBERS]}/{SCHEMA_VERSION}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,7 +21,6 @@ from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Proble
 from sessionlog.export.items import PAGE, Item, Request, count_items, read_calls, read_requests, read_sessions
 from sessionlog.export.position import NOTHING, New, Position, Rejected
 from sessionlog.export.state_database import state_path
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.places import state_home
 

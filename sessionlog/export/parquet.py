@@ -16,6 +16,7 @@ import platform
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
@@ -32,7 +33,6 @@ from sessionlog.export.ledger_rows import AddNames, LedgerRows
 from sessionlog.export.machine import Machine, name_of, open_machine
 from sessionlog.export.manifests import Manifest
 from sessionlog.export.project_names import ProjectNames
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b, digest_of
 from sessionlog.ledger.ask import load_book
 from sessionlog.ledger.changes import (

@@ -9,10 +9,10 @@ new one does not send everything again. One export at a time runs: two would add
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from sessionlog.export.items import PAGE, Item, State
 from sessionlog.export.state_database import StateDatabase
-from sessionlog.fast_dataclasses import dataclass
 
 New = tuple[Item, State | None]
 """An item to send, and the state in which it was sent before; None if it was not."""

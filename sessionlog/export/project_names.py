@@ -7,9 +7,9 @@ are hashed together with their project: `main` would be found by how often it oc
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
 
 _LONGEST_KEY = 64  # bytes that BLAKE2b takes

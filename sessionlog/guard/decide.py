@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import time_ns
 
 from sessionlog.analytics.budgets.states import FUNCTIONS
 from sessionlog.errors import LedgerUnusable
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.guard.loops import find_repeats
 from sessionlog.guard.spending import Spending
 from sessionlog.guard.unread import find_unread

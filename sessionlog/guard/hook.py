@@ -15,11 +15,11 @@ References: code.claude.com/docs/en/hooks, developers.openai.com/codex/hooks, an
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import dataclass
 
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass
-from sessionlog.json_reader import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,8 +147,8 @@ def parse_hook(agent: Agent, text: str) -> Hook | None:
         ValueError: The text is not the JSON object of a hook.
     """
     try:
-        value = read_json(text)
-    except ValueError as error:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"stdin is not the JSON of a hook: {error}") from error
     if not isinstance(value, dict) or not _text(value, "hook_event_name"):
         raise ValueError("stdin is not the JSON of a hook: it has no `hook_event_name`")

@@ -10,7 +10,7 @@ A key that is not known is an error, as elsewhere in config.toml.
 
 from __future__ import annotations
 
-from sessionlog.fast_dataclasses import dataclass
+from dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ A new log, a new model, a rewritten log or many unread bytes are read at once, a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sessionlog import files
 from sessionlog.errors import LogNotReadable
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.guard.hook import subagent_logs
 
 TYPE_CHECKING = False

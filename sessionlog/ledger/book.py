@@ -9,10 +9,12 @@ Which copies count is decided then, too (see `reconcile`), so that reports are p
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 
 from sessionlog.errors import Problem
 from sessionlog.ledger.identity import stored_path
@@ -365,15 +367,9 @@ def problems_text(problems: Problems) -> str:
     """Return the named problems as JSON."""
     if not problems.first:
         return "[]"
-    import json
-
-    from sessionlog.fast_dataclasses import fields_of
-
-    return json.dumps([fields_of(problem) for problem in problems.first[:MOST_NAMED]])
+    return json.dumps([asdict(problem) for problem in problems.first[:MOST_NAMED]])
 
 
 def problems_of(text: str) -> list[Problem]:
     """Parse problems that `problems_text` wrote."""
-    import json
-
     return [Problem(**fields) for fields in json.loads(text)]

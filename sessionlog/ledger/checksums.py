@@ -10,11 +10,10 @@ import sqlite3
 
 from sessionlog.hashes import blake2b
 from sessionlog.ledger.columns import Call, Label, Limit, Name, Response
+from sessionlog.ledger.costs import COSTS
 from sessionlog.ledger.identity import path_of
 
-_DERIVED = {
-    "file_id", "session_id", "label_id", "name_id", "counts", "chosen", "cost_nano", "estimate_nano", "saved_nano",
-}  # fmt: skip
+_DERIVED = {"file_id", "session_id", "label_id", "name_id", "counts", "chosen", *COSTS}
 
 
 def _columns(alias: str, row: type[Response | Label | Call | Name | Limit]) -> str:

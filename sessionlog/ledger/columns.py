@@ -7,13 +7,17 @@ the column is added. The words beside the type name what is derived from the col
 - `place`: where and when a response was. Of two copies the earlier one gives these.
 - `sum`: a sum of it is kept per quarter hour (see `quarter_hours`); `tokens` and `money` are its units.
 - `charged`: names that a log charges a response to; "" for none.
+- `record`: as the record of a scan has it; these columns come last.
+- `cost`: computed from the price list, and again when it changes.
+- `exported`: in exported files, too, but for those that are older than the column, which have null for it.
 
 Rows are named tuples: SQLite binds them as they are, and a report without news imports no msgspec for them.
 
 Times are in nanoseconds since 1970 UTC, money in nano-dollars. `cost_nano` is the cost as recorded in the log,
 `estimate_nano` the estimate for records without one; a record with neither is unpriced, unless it has nothing to price
-(`priced = 0`). `saved_nano` is how much more it would cost without a cache, at list prices. `family` and `key` are
-hashes (see `rows`).
+(`priced = 0`). `saved_nano` is how much more it would cost without a cache, at list prices. `extra_nano` is the part of
+a cost that is charged beside tokens: as recorded (`recorded_extra_nano`), else for searches, at list prices. `family`
+and `key` are hashes (see `rows`).
 """
 
 from __future__ import annotations
@@ -25,12 +29,14 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 Number = Annotated[int, "number"]
 Sum = Annotated[int, "number", "sum"]
 Tokens = Annotated[int, "number", "sum", "tokens"]
-Money = Annotated[int | None, "number", "sum", "money"]
 PartOfTokens = Annotated[int, "number", "tokens"]
 PartOfMoney = Annotated[int | None, "number", "money"]
-Milliseconds = Annotated[float | None, "number"]
+Logged = Annotated[int, "number", "sum", "record", "exported"]
+Milliseconds = Annotated[float | None, "number", "record"]
+Cost = Annotated[int | None, "number", "sum", "money", "cost"]
+Extra = Annotated[int | None, "number", "sum", "money", "cost", "exported"]
 Place = Annotated[int, "place"]
-PlaceSum = Annotated[int, "place", "sum"]
+PlaceSum = Annotated[int, "place", "sum", "record"]
 PlaceTime = Annotated[int | None, "place"]
 PlaceName = Annotated[str, "place"]
 Charged = Annotated[str, "charged"]
@@ -108,6 +114,8 @@ class Label(NamedTuple):
     skill: Charged = ""
     plugin: Charged = ""
     mcp: Charged = ""
+    region: str = ""
+    kind: str = ""
 
 
 class Response(NamedTuple):
@@ -132,16 +140,19 @@ class Response(NamedTuple):
     cache_write_1h: PartOfTokens
     reasoning: Tokens
     recorded_nano: PartOfMoney
-    cost_nano: Money
-    estimate_nano: Money
-    saved_nano: Money = None
+    cost_nano: Cost
+    estimate_nano: Cost
+    saved_nano: Cost = None
     priced: Number = 1
-    latency_ms: Milliseconds = None
     latency_bucket: int | None = None
-    active_ms: PlaceSum = 0
     response_id: int | None = None
     summed: int = 0
     chosen: int = 1
+    recorded_extra_nano: PartOfMoney = None
+    extra_nano: Extra = None
+    latency_ms: Milliseconds = None
+    active_ms: PlaceSum = 0
+    searches: Logged = 0
 
 
 class Name(NamedTuple):

@@ -8,12 +8,13 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Row, Session
+from sessionlog.ledger.costs import COSTS
 from sessionlog.ledger.schema import UNREADABLE
 from sessionlog.ledger.storable import rows_of
 
@@ -278,7 +279,7 @@ def _comparable(column: str, value: Any) -> Any:
     return round(value, 3) if column == "generation_ms" and isinstance(value, float) else value
 
 
-_OF_PRICES = {"cost_nano", "estimate_nano", "saved_nano", "unknown", "unpriced", "label_id"}
+_OF_PRICES = {*COSTS, "unknown", "unpriced", "label_id"}
 """Columns that depend on prices; the label, too, of a row that is made of what passed on the wire."""
 
 _GONE = "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)"
@@ -287,7 +288,7 @@ _DERIVED = (
     ("quarter_hours", 3, "SELECT * FROM quarter_hours ORDER BY 1, 2, 3"),
     ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts ORDER BY 1, 2, 3"),
     ("wire", 3, "SELECT wire_session, file_id, n, * FROM wire_matches ORDER BY 1, 2, 3"),
-    ("costs", 3, f"SELECT session_id, file_id, n, cost_nano, estimate_nano, saved_nano FROM {_GONE} ORDER BY 1, 2, 3"),  # noqa: S608 - names of the schema
+    ("costs", 3, f"SELECT session_id, file_id, n, {', '.join(COSTS)} FROM {_GONE} ORDER BY 1, 2, 3"),  # noqa: S608 - names of the schema
     ("calls", 3, "SELECT session_id, file_id, n, counts FROM calls WHERE NOT counts ORDER BY 1, 2, 3"),
 )
 """(kind, columns of the key, rows in its order)."""

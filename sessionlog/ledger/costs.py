@@ -5,26 +5,31 @@ Prices are looked up once per label and day, because a log has thousands of resp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
-from sessionlog.ledger.columns import Label, Response
+from sessionlog.ledger.columns import Label, Response, names_of
 from sessionlog.pricing.book import DAY_NS, PriceBook, rates_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.pricing.book import Spans
 
-OF_PRICES = ("provider", "model", "response_model", "speed", "service_tier")
+OF_PRICES = ("provider", "model", "response_model", "speed", "service_tier", "region")
 """The names of a label on which a price depends."""
 
+COSTS = names_of(Response, "cost")
+"""The columns of a response that `PricedLabels` computes."""
+
+Costs = tuple[int | None, int | None, int | None, int | None]
+"""The values of these columns, in nano-dollars: recorded, estimated, saved by the cache, charged beside tokens."""
+
+costs_of: Callable[[Response], Costs] = attrgetter(*COSTS)
+"""Row → its costs."""
+
 _usage_of = attrgetter(*TOKEN_CLASSES)
-
-
-def usage_of(row: Response) -> TokenUsage:
-    """Return a response's tokens."""
-    return TokenUsage(**dict(zip(TOKEN_CLASSES, _usage_of(row), strict=True)))
 
 
 class PricedLabels:
@@ -50,27 +55,36 @@ class PricedLabels:
             self._is_request.append(label.granularity == "request")
         return number
 
-    def cost(
-        self, label: int, usage: TokenUsage, time_ns: int | None, recorded: int | None, requests: int, *, failed: bool,
-        priced: bool,
-    ) -> tuple[int | None, int | None, int | None]:  # fmt: skip
-        """Return (recorded, estimated, saved by the cache) nano-dollars of a response.
+    def costs(self, label: int, row: Response) -> Costs:
+        """Return the costs of a row with the label of a number."""
+        usage = TokenUsage(**dict(zip(TOKEN_CLASSES, _usage_of(row), strict=True)))
+        return self.cost(
+            label, usage, row.time_ns, row.recorded_nano, row.recorded_extra_nano, row.requests,
+            failed=bool(row.failed), priced=bool(row.priced),
+        )  # fmt: skip
 
-        At most one of the first two is known. Savings are always at list prices, even where the log recorded the cost;
-        they are None where nothing was cached.
+    def cost(
+        self, label: int, usage: TokenUsage, time_ns: int | None, recorded: int | None, extra: int | None,
+        requests: int, *, failed: bool, priced: bool,
+    ) -> Costs:  # fmt: skip
+        """Return the costs of a response.
+
+        At most one of the first two is known, and includes the last one. Savings are always at list prices, even where
+        the log recorded the cost; they are None where nothing was cached.
 
         Args:
             label: The number of its label.
             usage: Its tokens.
             time_ns: When it was made.
             recorded: What the log recorded.
+            extra: What of that, or beside the tokens, it recorded as charged for something else.
             requests: How many requests it sums up.
             failed: The request failed.
             priced: False if there is nothing to price yet.
         """
         has_cached = usage.cache_read or usage.cache_write
         if not has_cached and (recorded or not priced):
-            return recorded, None, None
+            return recorded, None, None, _part(extra, recorded)
         day, ns = divmod(self._prices.now_ns() if time_ns is None else time_ns, DAY_NS)
         found = self._spans.get((label, day))
         if found is None:
@@ -84,12 +98,14 @@ class PricedLabels:
         if not has_cached or estimate is None:
             saved = None
         if recorded or not priced:
-            return recorded, None, saved
+            return recorded, None, saved, _part(extra, recorded)
         if requests and not failed and not usage.total:
             estimate = None  # an answer without token counts did use tokens: its cost is unknown, not 0
         if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
-            return 0, None, saved
-        return None, estimate, saved
+            return 0, None, saved, None
+        if estimate is None:
+            return None, None, saved, None
+        return None, estimate + (extra or 0), saved, extra
 
     def _look_up(self, label: int, day: int) -> list[Spans]:
         one = self._labels[label]
@@ -97,3 +113,8 @@ class PricedLabels:
         models += [one.model] if one.model != one.response_model else []
         tier, speed = one.service_tier or None, one.speed or None
         return [self._prices.spans(one.provider, name, day, service_tier=tier, speed=speed) for name in models]
+
+
+def _part(extra: int | None, recorded: int | None) -> int | None:
+    """Return what is charged beside tokens as a part of a recorded cost; None where neither is known."""
+    return None if extra is None or recorded is None else min(extra, recorded)

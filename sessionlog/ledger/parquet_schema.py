@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sessionlog.ledger.columns import Label, names_of
+from sessionlog.ledger.columns import Label, Response, columns_of
 
 SCHEMA_VERSION = 1
 """Stands in each file's metadata as `sessionlog_schema`, and in the manifest."""
@@ -18,9 +18,15 @@ _REVISION = {
     "machine_id": "VARCHAR", "record": "BIGINT", "revision": "INTEGER", "deleted": "BOOLEAN", "state": "BIGINT",
 }  # fmt: skip
 _SESSION = {"source": "VARCHAR", "session": "VARCHAR", "session_key": "BIGINT"}
-_CHARGED = names_of(Label, "charged")
-_FIRST_LABEL = tuple(name for name in Label._fields if name not in _CHARGED)
+_LATER_NAMES = tuple(column.name for column in columns_of(Label) if column.default)
+_FIRST_LABEL = tuple(name for name in Label._fields if name not in _LATER_NAMES)
 _LABEL = dict.fromkeys(Label._fields, "VARCHAR")
+EXPORTED: Mapping[str, str] = {
+    column.name: f"{column.name}_usd" if "money" in column.words else column.name
+    for column in columns_of(Response)
+    if "exported" in column.words
+}
+"""Column of a response that the first files of this version do not have → its name in files."""
 
 USAGE: Mapping[str, str] = {
     **_REVISION, "counts": "BOOLEAN", "replaced": "BOOLEAN", **_SESSION,
@@ -29,7 +35,8 @@ USAGE: Mapping[str, str] = {
     "input_tokens": "BIGINT", "output_tokens": "BIGINT", "cache_read_tokens": "BIGINT", "cache_write_tokens": "BIGINT",
     "cache_write_1h_tokens": "BIGINT", "reasoning_tokens": "BIGINT",
     "recorded_nano_usd": "BIGINT", "estimated_nano_usd": "BIGINT", "saved_nano_usd": "BIGINT", "price_list": "VARCHAR",
-    "priced": "BOOLEAN", "latency_ms": "DOUBLE", "active_ms": "BIGINT", **_LABEL,
+    "priced": "BOOLEAN", "latency_ms": "DOUBLE", "active_ms": "BIGINT",
+    **dict.fromkeys(EXPORTED.values(), "BIGINT"), **_LABEL,
 }  # fmt: skip
 """One row for each copy of a response in each log, and for each row made from a log and the wire."""
 
@@ -51,14 +58,15 @@ TABLES: Mapping[str, Mapping[str, str]] = {"usage": USAGE, "sessions": SESSIONS,
 """Table → column → type."""
 
 ADDED: Mapping[str, frozenset[str]] = {
-    "usage": frozenset(_CHARGED), "sessions": frozenset({"part", "main_start_ns", "main_last_ns"}),
+    "usage": frozenset({*_LATER_NAMES, *EXPORTED.values()}),
+    "sessions": frozenset({"part", "main_start_ns", "main_last_ns"}),
 }  # fmt: skip
 """Table → columns that the first files of this version do not have, for which they have null."""
 
 NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "usage": {
         "session": ("source", "session", "session_key"), "label": _FIRST_LABEL, "superseding": ("superseded_by",),
-        "attribution": _CHARGED, "prices": ("price_list",),
+        "attribution": _LATER_NAMES, "prices": ("price_list",),
     },
     "sessions": {"session": ("source", "session", "session_key"), "facts": ("parent", "status", "project", "harness")},
     "tools": {

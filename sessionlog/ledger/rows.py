@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 
 from msgspec import Struct
 
+from sessionlog.events.names import UNKNOWN
 from sessionlog.hashes import blake2b, hash_with
-from sessionlog.ledger.columns import Call, Label, Name, Response
+from sessionlog.ledger.columns import Call, Label, Name, Response, names_of
 from sessionlog.ledger.costs import PricedLabels
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.row_spool import RowSpool
@@ -27,6 +29,8 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan, Resume
 from sessionlog.sources.record import NO_PROBLEMS, Limit, Problems, Record, ScannedSession, ToolUse
 
+_label_of = attrgetter(*Label._fields)
+_recorded_of = attrgetter(*names_of(Response, "record"))
 _ANY_SOURCE = blake2b(digest_size=8)
 _WIDTH = math.log(1.02)
 _BATCH = 8192  # rows of a large log that are in memory at once
@@ -194,32 +198,34 @@ def _batch(parts: Sequence[_Part], prices: PriceBook) -> RowBatch:
 
 def _responses(session: ScannedSession, records: Sequence[Record], labels: PricedLabels) -> list[Response]:
     rows: list[Response] = []  # plain integers in place of truth values, which sqlite3 takes four times as long to bind
-    seed, own = blake2b(session.source.encode(), digest_size=8), session.project
-    number_of, cost_of = labels.number, labels.cost
+    seed, cost_of = blake2b(session.source.encode(), digest_size=8), labels.cost
+    known: dict[tuple[str, ...], int] = {}
     for r in records:
-        label = number_of(
-            Label(
-                r.provider, r.model, r.response_model or "unknown", r.project or own, r.branch, r.version, r.agent,
-                r.granularity, r.quality, r.speed, r.service_tier, r.skill, r.plugin, r.mcp,
+        names = _label_of(r)
+        label = known.get(names)
+        if label is None:
+            own_label = Label._make(names)._replace(
+                response_model=r.response_model or UNKNOWN, project=r.project or session.project
             )
-        )  # fmt: skip
+            label = known[names] = labels.number(own_label)
         family = key = None
         if r.key:
             key = family = hash_with(seed, r.family or r.key)
             if r.family and r.family != r.key:
                 key = hash_with(seed, f"{r.family}\0{r.key}")
         usage, latency, failed = r.usage, r.latency_ms, r.failed
-        cost, estimate, saved = cost_of(
-            label, usage, r.time_ns, r.cost_nano, r.requests, failed=failed, priced=r.priced
+        cost, estimate, saved, extra = cost_of(
+            label, usage, r.time_ns, r.cost_nano, r.extra_nano, r.requests, failed=failed, priced=r.priced
         )
         rows.append(
             Response(  # by position: by name it takes three times as long
                 0, 0, 0, label, family, key, int(r.copy_rank),
                 (r.superseded_by and storable(r.superseded_by)) or None, 1, r.time_ns, r.requests, +failed,
                 usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h, usage.reasoning,
-                r.cost_nano, cost, estimate, saved, +r.priced, latency,
-                None if latency is None or failed else bucket_of(latency), r.active_ms,
+                r.cost_nano, cost, estimate, saved, +r.priced,
+                None if latency is None or failed else bucket_of(latency),
                 hash_with(_ANY_SOURCE, r.response_id) if r.response_id else None, +r.summed, 1,
+                r.extra_nano, extra, *_recorded_of(r),
             )
         )  # fmt: skip
     return rows

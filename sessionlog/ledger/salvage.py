@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Label, Name, Response, Row, Session
 from sessionlog.ledger.identity import path_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 
 from sessionlog import files
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.opening import checked, open_ledger
 from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
 

@@ -15,10 +15,10 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.errors import Problem
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book, problems_of, problems_text
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.columns import File, insert

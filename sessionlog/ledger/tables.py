@@ -72,12 +72,7 @@ _FROM_4 = (
     *VIEWS,
 )
 _FROM_5 = (CHANGES,)
-_FROM_6 = (
-    *(f"ALTER TABLE labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ("skill", "plugin", "mcp")),
-    "UPDATE files SET checksum = ''",  # these columns are part of it
-    "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
-)
-_FROM_8 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
+_FROM_10 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
 
 
 def tables() -> tuple[str, ...]:
@@ -117,7 +112,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (7, _FROM_6), (9, _FROM_8),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (11, _FROM_10),
     )  # fmt: skip
     for older_than, statements in steps:
         for statement in statements if version < older_than else ():
@@ -127,10 +122,18 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """Add the columns that the tables of an older version do not have; rows get their defaults."""
+    """Add the columns that the tables of an older version do not have; rows get their defaults.
+
+    Logs that have not changed are read again where the present parser has another version.
+    """
+    is_complete = True
     wanted = {table: [column.sql for column in columns_of(row)] for table, row in TABLES.items()}
     for table, columns in {**wanted, "quarter_hours": define_sums()}.items():
         known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
         for column in columns:
             if column.partition(" ")[0] not in known:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+                is_complete = False
+    if not is_complete:
+        connection.execute("UPDATE files SET checksum = ''")  # the columns are part of it
+        connection.execute("DELETE FROM meta WHERE name = 'snapshot'")

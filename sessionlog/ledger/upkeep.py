@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from itertools import count
@@ -18,7 +18,6 @@ from typing import Any
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.identity import path_of

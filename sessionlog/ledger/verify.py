@@ -11,11 +11,10 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.errors import LedgerUnusable
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import load_book
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.checksums import find_changed

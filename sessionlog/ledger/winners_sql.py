@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sessionlog.ledger.columns import Label
+from sessionlog.ledger.parquet_schema import EXPORTED
 
 _OF_PLACE = (
     "machine_id", "source", "session", "session_key", "time_ns", "active_ms", "project", "branch", "version", "agent",
@@ -21,7 +22,7 @@ _NAMES_OF_NUMBERS = tuple(name for name in Label._fields if name not in _OF_PLAC
 _OF_NUMBERS = (
     "requests", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
     "cache_write_1h_tokens", "reasoning_tokens", "recorded_nano_usd", "estimated_nano_usd", "saved_nano_usd",
-    "price_list", "priced", "latency_ms", *_NAMES_OF_NUMBERS,
+    "price_list", "priced", "latency_ms", *EXPORTED.values(), *_NAMES_OF_NUMBERS,
 )  # fmt: skip
 
 RESPONSE = ("key", *_OF_PLACE, *_OF_NUMBERS)
@@ -43,11 +44,13 @@ _TOTAL = " + ".join(
     f"CAST({name} AS DECIMAL(38, 0))"
     for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
 )
+_LATER_MONEY = "".join(f"{name} DESC NULLS LAST, " for name in EXPORTED.values() if name.endswith("_usd"))
+_LATER_COUNTS = "".join(f"{name} DESC NULLS LAST, " for name in EXPORTED.values() if not name.endswith("_usd"))
 _HEAVIEST = f"""output_tokens DESC, {_TOTAL} DESC, input_tokens DESC, cache_read_tokens DESC, cache_write_tokens DESC,
     cache_write_1h_tokens DESC, reasoning_tokens DESC, recorded_nano_usd DESC NULLS LAST,
-    estimated_nano_usd DESC NULLS LAST, saved_nano_usd DESC NULLS LAST, requests DESC, failed DESC, priced DESC,
-    latency_ms DESC NULLS LAST, {", ".join(f"{name} DESC NULLS LAST" for name in _NAMES_OF_NUMBERS)},
-    price_list DESC NULLS LAST"""
+    estimated_nano_usd DESC NULLS LAST, saved_nano_usd DESC NULLS LAST, {_LATER_MONEY}requests DESC, failed DESC,
+    priced DESC, latency_ms DESC NULLS LAST, {_LATER_COUNTS}
+    {", ".join(f"{name} DESC NULLS LAST" for name in _NAMES_OF_NUMBERS)}, price_list DESC NULLS LAST"""
 _EARLIEST = """time_ns NULLS LAST, counts DESC, active_ms DESC, source, session, project, branch, version, agent,
     machine_id, record"""
 _FIRST_CALL = """finished DESC, time_ns NULLS LAST, counts DESC, source, session, tool, server, agent, project, failed,

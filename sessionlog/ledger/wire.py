@@ -28,7 +28,7 @@ from sessionlog.events.names import UNKNOWN
 from sessionlog.hashes import hash_name
 from sessionlog.ledger.columns import Label, Response, WireMatch, names_of
 from sessionlog.ledger.copies import Names, Winner, label_of, numbers_of, total_tokens
-from sessionlog.ledger.costs import OF_PRICES, PricedLabels, usage_of
+from sessionlog.ledger.costs import COSTS, OF_PRICES, PricedLabels
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
 from sessionlog.ledger.schema import MADE
@@ -36,9 +36,8 @@ from sessionlog.ledger.statements import choose, insert_rows
 from sessionlog.ledger.wire_sums import reduce_sums, response_rows
 from sessionlog.pricing.book import PriceBook
 
-_WITH_TOKENS = (*names_of(Response, "tokens"), *names_of(Response, "money"), "priced")
+_WITH_TOKENS = (*names_of(Response, "tokens"), *names_of(Response, "money"), "priced", "searches")
 """What comes from the row whose tokens count."""
-_COSTS = ("cost_nano", "estimate_nano", "saved_nano")
 _QUALITIES = ("estimated", "partial", "exact")
 _LAST_NS = 2**63 - 1  # of the times that the ledger can hold
 _N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
@@ -346,8 +345,5 @@ class _Namer:
 
     def _at(self, row: Response, label: Label) -> dict[str, Any]:
         """Return a label's number, and what a row costs at its prices."""
-        costs = self._priced.cost(
-            self._priced.number(label), usage_of(row), row.time_ns, row.recorded_nano, row.requests,
-            failed=bool(row.failed), priced=bool(row.priced),
-        )  # fmt: skip
-        return {"label_id": self._ids.label_id(label)} | dict(zip(_COSTS, costs, strict=True))
+        costs = self._priced.costs(self._priced.number(label), row)
+        return {"label_id": self._ids.label_id(label)} | dict(zip(COSTS, costs, strict=True))

@@ -12,7 +12,7 @@ from typing import Any
 
 from sessionlog.hashes import hash_name
 from sessionlog.ledger.columns import Call, Facts, Limit, Response
-from sessionlog.ledger.costs import PricedLabels, usage_of
+from sessionlog.ledger.costs import COSTS, PricedLabels, costs_of
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
 from sessionlog.ledger.rows import LogRows
@@ -22,6 +22,7 @@ from sessionlog.ledger.trust import is_unreconciled
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit as ReportedLimit
 
+_SET_COSTS = f"UPDATE responses SET {', '.join(f'{name} = ?' for name in COSTS)} WHERE file_id = ? AND n = ?"  # noqa: S608 - names of the schema
 _DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
 _BATCH = 8192  # responses that are in memory at once
 _NO_RESPONSE = (1 << 63) - 1  # the time from which a session has changed that got new facts alone
@@ -180,16 +181,10 @@ class Writer:
         while rows := list(select_rows(self._connection, Response, where, (*last, _BATCH))):
             changed = []
             for row in rows:
-                cost = labels.cost(
-                    labels.number(self._ids.label(row.label_id)), usage_of(row), row.time_ns, row.recorded_nano,
-                    row.requests, failed=bool(row.failed), priced=bool(row.priced),
-                )  # fmt: skip
-                if cost != (row.cost_nano, row.estimate_nano, row.saved_nano):
-                    changed.append((*cost, row.file_id, row.n))
-            self._write(
-                "UPDATE responses SET cost_nano = ?, estimate_nano = ?, saved_nano = ? WHERE file_id = ? AND n = ?",
-                changed,
-            )
+                costs = labels.costs(labels.number(self._ids.label(row.label_id)), row)
+                if costs != costs_of(row):
+                    changed.append((*costs, row.file_id, row.n))
+            self._write(_SET_COSTS, changed)
             last = (rows[-1].file_id, rows[-1].n)
         self.touch_all()
 

@@ -12,12 +12,12 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from time import time_ns
 
 from sessionlog import files
 from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.redact import FAILED, Hook, apply_hook
-from sessionlog.fast_dataclasses import replace
 from sessionlog.locks import RLock
 from sessionlog.logger.counters import Counters, cause_of
 from sessionlog.logger.ids import check_session_id, new_session_id

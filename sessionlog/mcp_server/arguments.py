@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from sessionlog.analytics.conditions import KEYS
+
 _MAX_LENGTH = 4096  # characters
 _MAX_ROWS = 1000
 
@@ -73,11 +75,7 @@ class UsageArguments(Arguments):
     until: Annotated[str | None, Field(description="The end of the time; a date includes that day.")] = None
     by: Annotated[
         Words,
-        Field(
-            description="Group by any of: source, provider, model, response_model, session, project, branch, agent, "
-            "skill, plugin, mcp, version, hour, day, week, month, status, route, harness, machine, meta.KEY. "
-            "Empty for totals alone."
-        ),
+        Field(description=f"Group by any of: {', '.join(KEYS)}, meta.KEY. Empty for totals alone."),
     ] = ["provider", "model"]
     provider: Globs = None
     model: Globs = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from sessionlog import files
 from sessionlog.errors import InvalidPrices, LogNotReadable, Problem
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.pricing.book import PriceBook
 from sessionlog.settings import Settings, load_settings
 from sessionlog.sources.discover import discover, recognise, recognise_folder

@@ -7,6 +7,7 @@ its command prints with `--json`; `context` and `find` shorten it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import ne
 from typing import Any
@@ -24,7 +25,6 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session
 from sessionlog.context.xray.report import ContextReport, xray
 from sessionlog.errors import InvalidQuery, LedgerUnusable, LogNotReadable, SessionLogError
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.mcp_server import arguments as a
 from sessionlog.mcp_server import documents as d
 from sessionlog.mcp_server.call_context import CallContext, session_target

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.messages.answers import (
     AnswerReader,
     AnthropicMessage,
@@ -45,7 +45,7 @@ class Answer:
     text: str = ""
     thoughts: str = ""
     calls: tuple[ToolRequest, ...] = ()
-    usage: TokenUsage = TokenUsage()
+    usage: TokenUsage = field(default_factory=TokenUsage)
     finish_reason: str | None = None
 
 

@@ -7,9 +7,9 @@ the system prompt and the user's. Histories are counted and truncated by element
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.messages.content_text import item_text
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import ContentPart, Message, ToolRequest

@@ -7,10 +7,10 @@ A history is a list of messages. Unknown fields are kept in `extra` and written 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from sessionlog.errors import InvalidHistory
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.messages.json_value import decode_object, json_value, valid_text
 
 Role = Literal["system", "user", "assistant", "tool"]

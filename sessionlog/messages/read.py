@@ -18,11 +18,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.errors import InvalidHistory
 from sessionlog.events.times import utc_time
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.content_text import MIME, get, is_content, split_media, text_of
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.json_value import json_text, json_value

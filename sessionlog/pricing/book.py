@@ -8,9 +8,9 @@ ledger looks up a few models millions of times.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import cache
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
 from sessionlog.pricing.lookup import Listing, find_listing
 from sessionlog.pricing.model_pricing import ModelPricing

@@ -8,7 +8,8 @@ made the model (`vendor/model`, or a name that a vendor claims); a bare name beh
 
 from __future__ import annotations
 
-from sessionlog.fast_dataclasses import dataclass
+from dataclasses import dataclass
+
 from sessionlog.pricing.provider_names import GATEWAY, NOT_GIVEN, PROVIDER_ALIASES, is_local, normal_name
 
 TYPE_CHECKING = False

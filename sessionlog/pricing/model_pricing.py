@@ -7,9 +7,9 @@ tokens cost what plain input costs, because a list that does not name them bills
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, fields
 
 from sessionlog.errors import InvalidPrices
-from sessionlog.fast_dataclasses import dataclass, fields_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class ModelPricing:
     cache_write_1h_per_mtok: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in fields_of(self).items():
+        for name in (one.name for one in fields(self)):
+            value = getattr(self, name)
             if value is not None or name in ("input_per_mtok", "output_per_mtok"):
                 check_price(name, value)

@@ -8,9 +8,9 @@ error when the prices are read, never a wrong cost later.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sessionlog.errors import InvalidPrices
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.pricing.model_pricing import ModelPricing, check_price
 
 TYPE_CHECKING = False

@@ -16,14 +16,14 @@ means that the list knows no token price, for instance because it charges by the
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
+from dataclasses import dataclass
 from functools import cache
 
 from sessionlog.errors import InvalidPrices
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import blake2b
-from sessionlog.json_reader import read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _Provider(dict[str, "Any"]):
         if key != "models":
             raise KeyError(key)
         try:
-            models = self["models"] = read_json(self._models)
+            models = self["models"] = json.loads(self._models)
         except ValueError as error:
             raise InvalidPrices(f"the price list cannot be read: {error}") from error
         return models
@@ -78,7 +78,7 @@ def parse_price_list(content: bytes) -> PriceList:
     """
     try:
         head, *models = content.decode().split("\n")
-        data = read_json(head)
+        data = json.loads(head)
         providers = {
             name: _Provider(entry, line) for (name, entry), line in zip(data["providers"].items(), models, strict=True)
         }

@@ -7,10 +7,10 @@ price; the threshold counts all prompt tokens of that single request, cached or 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import gcd
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.pricing.price_list import price_at, thresholds
 
 TYPE_CHECKING = False

@@ -7,9 +7,8 @@ that names a price wins. Days and hours are UTC. Prices are resolved per day, so
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
-
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import BufferedReader
-
-from sessionlog.fast_dataclasses import dataclass
 
 PIECE = 64 << 10
 """Bytes of a body that are read at once, at most; what has come is never waited with."""

@@ -9,12 +9,12 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from threading import Timer
 from typing import Any
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.logger.health import Health
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.proxy.agents import plan

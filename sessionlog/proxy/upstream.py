@@ -12,12 +12,12 @@ import ssl
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPSConnection
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from sessionlog.errors import InvalidSettings
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.proxy.requests import RECORDED
 
 _PORTS = {"http": 80, "https": 443}

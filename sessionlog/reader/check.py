@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 
 from sessionlog import files
@@ -17,7 +18,6 @@ from sessionlog.errors import LogNotReadable, MissingExtra, Problem, Severity, l
 from sessionlog.events.envelope import KNOWN_TYPES, Event
 from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.times import parse_time
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.files.replace import find_stopped
 from sessionlog.reader.payload_problems import field_problems, number_problems, override_problem
 from sessionlog.reader.repair import is_repairable

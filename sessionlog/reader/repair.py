@@ -10,13 +10,13 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.limits import MAX_LINE
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.files.replace import LOCKED, finish_replacing, replace_log
 from sessionlog.reader.stream import is_young, read_events
 

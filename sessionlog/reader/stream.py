@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from sessionlog import files
@@ -18,7 +19,6 @@ from sessionlog.events.damaged import LineProblem
 from sessionlog.events.decode import decode_line
 from sessionlog.events.envelope import Event
 from sessionlog.events.limits import MAX_LINE
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.reader.unpack import open_unpacked
 
 _SKIPPED_PIECE = 1 << 20

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 
-from sessionlog.render.currency import currency
+from sessionlog.render import numbers
+from sessionlog.render.cells import cell_len
+from sessionlog.render.escape import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +27,10 @@ _CONTEXT, _MODEL, _SESSION, _REMARK, _TODAY, _UNTIL = range(1, 7)
 """Ranks of the pieces; the budget has 0 and is never dropped."""
 
 CELLS = 8
-_LEAST_USUAL = 0.1
-UNKNOWN = "\N{EN DASH}"
 NO_SESSION = "no session yet"
 _NAME = 40
 _NEARLY, _FULL = 80, 100
 _DAY, _WEEK = 86_400, 604_800
-_NARROW = dict.fromkeys(map(ord, "▓░·"), "-")
 _LABELS = {"hourly": "5h", "weekly": "7d"}
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -78,10 +77,6 @@ def line_width(stream: IO[str]) -> int | None:
 
 def _length(pieces: list[_Piece]) -> int:
     text = "".join(gap + text for _, gap, text, _ in pieces)[len(pieces[0][1]) :]
-    if text.translate(_NARROW).isascii():
-        return len(text)
-    from sessionlog.render.cells import cell_len
-
     return cell_len(text)
 
 
@@ -116,20 +111,18 @@ def money(used: Mapping[str, Any]) -> tuple[str, str]:
     """Return a cost with its marks, and its style."""
     estimated = used["costSource"] in {"estimated", "mixed"}
     more = "+" if used["costIsPartial"] else ""
-    return ("~" if estimated else "") + cost_text(used["cost"]) + more, "estimated" if estimated else ""
+    return ("~" if estimated else "") + numbers.cost_text(used["cost"]) + more, "estimated" if estimated else ""
 
 
 def amount_of(entry: Mapping[str, Any], name: str, *, with_unit: bool = False) -> str:
     """Return an amount of a budget by its name in the document, such as `left`; a dash if it is unknown."""
     value = entry.get(name)
     if value is None:
-        return UNKNOWN
+        return numbers.UNKNOWN
     if entry["unit"] in {"usd", "percent"}:
-        return cost_text(value) if entry["unit"] == "usd" else percent(value)
-    from sessionlog.render.numbers import human_count
-
+        return numbers.cost_text(value) if entry["unit"] == "usd" else percent(value)
     unit = {"tokens": " tok", "requests": " req"}.get(entry["unit"], "") if with_unit else ""
-    return human_count(round(value)) + unit
+    return numbers.human_count(round(value)) + unit
 
 
 def at_least(entry: Mapping[str, Any]) -> str:
@@ -143,25 +136,8 @@ def level_word(entry: Mapping[str, Any]) -> str:
     return level if level in {"warn", "exceeded"} else ""
 
 
-def cost_text(usd: float) -> str:
-    """Format US dollars like `numbers.cost_text`, whose `decimal` import (4 ms) the usual amounts do not need."""
-    shown = currency()
-    whole, _, cents = repr(usd * shown.rate).partition(".")
-    if usd * shown.rate < _LEAST_USUAL or not (whole.isdigit() and cents.isdigit()):
-        from sessionlog.render import numbers
-
-        return numbers.cost_text(usd)
-    hundredths = int(whole + cents[:2].ljust(2, "0")) + (cents[2:3] >= "5")
-    return f"{shown.sign}{hundredths // 100:,}.{hundredths % 100:02}"
-
-
 def percent(share: float) -> str:
-    """Format a share in percent like `numbers.percent`, without its import in the usual case."""
-    rounded = int(share / 100 * 100 + 0.5) if 0 <= share <= _FULL else 0
-    if 0 < rounded < _FULL:
-        return f"{rounded} %"
-    from sessionlog.render import numbers
-
+    """Format a share in percent (see `numbers.percent`)."""
     return numbers.percent(share / 100)
 
 
@@ -221,8 +197,4 @@ def until_words(stamp: str | None, now_ns: int, zone: tzinfo | None) -> str:
 
 def safe_name(text: str, limit: int = _NAME) -> str:
     """Return a name of a log, escaped for a terminal."""
-    if text.isascii() and text.isprintable() and len(text) <= limit:
-        return text
-    from sessionlog.render.escape import one_line
-
     return one_line(text, limit)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sessionlog.analytics.columns import counted
+from sessionlog.analytics.sums import Sums
 from sessionlog.analytics.trend import PeriodUsage, Projection
-from sessionlog.analytics.usage_columns import Sums
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.window import UsageWindow, describe_window
 from sessionlog.analytics.window_grammar import relative_parts

@@ -110,8 +110,8 @@ def _session(thread: Json, time: int | None) -> Session:
     from urllib.parse import unquote, urlsplit
 
     uris = (text(tree, "uri") for tree in objects(thread, "env", "initial", "trees"))
-    project = folder(unquote(urlsplit(next(uris, "")).path))
-    return Session(time=time, project=project, title=text(thread, "title"))
+    path = unquote(urlsplit(next(uris, "")).path)  # of a Windows drive it is `/c:/src`
+    return Session(time=time, project=folder(path[1:]) or folder(path), title=text(thread, "title"))
 
 
 def _given(message: Json, time: int | None) -> Steps:
@@ -182,6 +182,6 @@ SOURCE = source(
     state_type=State,
     recognises=_recognises,
     session_of=stem_of,
-    parser_version=2,
+    parser_version=3,
     caveat="newer versions keep threads on Amp's servers; what is here is without usage then",
 )

@@ -21,9 +21,14 @@ Traps:
   a request id. Later forks repeat them as they were, but for the session id (user rows of 2.0.30 keep it: it names the
   parent). Their file begins with a `queue-operation` that is later than the copied rows, and newer ones have the
   session of a copied response in its `requestSessionId`. Copies count where no other file has the original. A side
-  question repeats its parent's rows as a sidechain, with other request ids. Gateways give no request id at all.
+  question repeats its parent's rows as a sidechain, with other request ids. Gateways give no request id at all, and
+  some of them one message id to all answers (`claude_keys`).
+- The second compaction of a process writes the earlier rows again, as they were. They mean nothing.
 - `agent_progress` rows embed a sub-agent's rows in its parent's log, often half-way; sometimes no other log has them.
 - The result of a sub-agent's call has the sub-agent's totals: they are in its own log.
+- `usage.iterations` lists what one request ran. What an advisor or a compaction used is not in the counts of the usage:
+  each is a response of its own, which belongs to that of the row.
+- Searches are those of the provider's tool (`usage.server_tool_use`); calls of a tool named so are not charged.
 - The model `<synthetic>` marks the CLI's own notices; with `isApiErrorMessage` it is a failed request (of the model in
   the `api-request` row before it), else nothing. `api_error` rows are retries, which are not billed.
 - Cache writes are logged flat and split by duration, and either may be zero.
@@ -48,12 +53,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.hashes import hash_name
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
+from sessionlog.sources.claude_keys import Unnamed, copies_have_new_times, key_of
 from sessionlog.sources.find_places import expand_places
 from sessionlog.sources.kit import (
     MAIN,
@@ -84,8 +91,13 @@ from sessionlog.sources.kit import (
     name,
     read_duration,
     read_head,
+    read_inner,
     read_json,
+    read_region,
+    read_searches,
     read_sidecar,
+    read_speed,
+    read_tier,
     read_time,
     source,
     stem_of,
@@ -107,6 +119,7 @@ _DELEGATES = frozenset({"Agent", "Task", "Skill", "Workflow", "SendMessage"})
 _FEW_TOKENS = 10
 _LONGEST_TOKEN = 16  # bytes; on average no text has tokens longer than that
 _HEAD_ROWS = 40
+_MOST_WRITTEN = 4096  # uuids
 _INTERRUPTED = "[Request interrupted"
 _WRAPPED = re.compile(
     r"\s*(?:<(?:command-|local-command-|bash-|system-reminder|ide_|user-prompt-submit-hook|task-notification)"
@@ -151,6 +164,9 @@ class Usage(Struct, gc=False):
     output_tokens: Any = 0
     service_tier: Any = None
     speed: Any = None
+    server_tool_use: Any = None
+    inference_geo: Any = None
+    iterations: Any = None
     output_tokens_details: Details | None = None
 
 
@@ -310,6 +326,7 @@ class State(Struct):
         is_summed: The log has `cost-state` rows, or will have.
         key: The response of the last row.
         usage: Its tokens.
+        inside: Those of the responses inside it.
         logged: The last token counts as they were logged.
         counts: As they were read.
         visible: Bytes of its text so far, while its count of output is a placeholder.
@@ -317,6 +334,10 @@ class State(Struct):
         total: What that summed up; None before the first one.
         compacted: (uuid, time) of a compaction since then.
         has_delegated: A sub-agent may have run since then.
+        unnamed: Thread → its last response, if that has no request id.
+        written: Hashes of the uuids of prompts and compactions, the latest of them.
+        newest: The latest time of a row.
+        repeated: Rows up to this time are written again; None = they are not.
     """
 
     session: str
@@ -334,6 +355,7 @@ class State(Struct):
     is_summed: bool = False
     key: str = ""
     usage: TokenUsage = _NO_TOKENS
+    inside: TokenUsage = _NO_TOKENS
     logged: Usage | None = None
     counts: Tokens | None = None
     visible: int = 0
@@ -341,6 +363,10 @@ class State(Struct):
     total: TokenUsage | None = None
     compacted: tuple[str, int | None] | None = None
     has_delegated: bool = False
+    unnamed: dict[str, Unnamed] = {}
+    written: dict[int, None] = {}
+    newest: int = 0
+    repeated: int | None = None
 
 
 def _begin(path: str) -> State:
@@ -389,8 +415,32 @@ def _sent(row: FullRow) -> Step | None:
     return None
 
 
-def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step]:
-    """Return a `Session` step if the row's session, thread or facts are not those of the row before."""
+def _is_repeated(row: Row, state: State, time: int | None) -> bool:
+    """Whether a row is written again: known by a prompt or compaction of that uuid, with the rows up to the newest."""
+    content = row.message.content if row.message is not None else None
+    is_result = isinstance(content, list) and bool(content) and content[0].type == "tool_result"
+    if row.type in ("user", "system") and not is_result and isinstance(row.uuid, str):
+        key = hash_name(row.uuid, b"")
+        if key in state.written:
+            state.repeated = state.newest
+            return True
+        state.repeated = None
+        state.written[key] = None
+        if len(state.written) > _MOST_WRITTEN:
+            del state.written[next(iter(state.written))]
+    elif state.repeated is not None:
+        if time is None or time <= state.repeated:
+            return True
+        state.repeated = None
+    if time is not None and time > state.newest:
+        state.newest = time
+    return False
+
+
+def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step] | None:
+    """Return a `Session` step if the row's session, thread or facts are not those before; None for a repeated row."""
+    if _is_repeated(row, state, time):
+        return None
     head = (
         row.session_id, row.cwd, row.git_branch, row.version, thread, row.agent_type, row.attribution_agent,
         row.forked_from, row.request_session_id,
@@ -430,19 +480,17 @@ def _thread(row: Row, state: State) -> str:
 def _assistant(row: Row, state: State) -> list[Step]:
     time, message = read_time(row.timestamp), row.message or _NO_MESSAGE
     is_side, is_failed = row.is_sidechain is True, row.is_api_error_message is True
-    found = _enter(row, state, time, _thread(row, state) if is_side else "")
+    thread = _thread(row, state) if is_side else ""
+    found = _enter(row, state, time, thread)
+    if found is None:
+        return []
     is_copy = state.is_copy
     text, reasoning, calls = _parts(message.content)
     if message.usage is None and not is_failed:
         found.append(Text(time, text, reasoning))
     elif message.model != _SYNTHETIC or is_failed:
-        if is_side:
-            rank = _SIDECHAIN
-        elif is_copy or (not row.request_id and message.id):
-            rank = _COPIED
-        else:
-            rank = _ORIGINAL
-        response = _response(row, message, time, rank, state, text, reasoning, calls)
+        rank = _SIDECHAIN if is_side else _COPIED if is_copy else _ORIGINAL
+        response = _response(row, message, time, rank, thread, state, text, reasoning, calls)
         if row.cost_usd is not None or row.duration_ms is not None:
             response.cost_nano, issues = cost(row.cost_usd)
             response.latency_ms = read_duration(row.duration_ms) or None
@@ -454,6 +502,7 @@ def _assistant(row: Row, state: State) -> list[Step]:
         if type(row) is FullRow:
             response.request = name(row.request_ref)
         found.append(response)
+        found += _inner(response, message.usage, name(row.uuid), state)
         if response.finish in _ENDS and not is_failed:
             found.append(Status(time, "success"))
     if is_side:
@@ -475,41 +524,88 @@ def _server(calls: list[Block]) -> str:
 
 
 def _response(
-    row: Row | Echo, message: Message, time: int | None, rank: int, state: State, text: Content, reasoning: Content,
-    calls: list[Block],
+    row: Row | Echo, message: Message, time: int | None, rank: int, thread: str, state: State, text: Content,
+    reasoning: Content, calls: list[Block],
 ) -> Response:  # fmt: skip
     is_failed, model, stop = row.is_api_error_message is True, name(message.model), message.stop_reason
-    key = message_id = name(message.id)
-    if key:
-        key = f"{key}:{name(row.request_id)}"
     if model == _SYNTHETIC:
         model = state.model
-    elif model != state.model and (state.is_part or rank >= _COPIED) and model:
+    elif model != state.model and (state.is_part or not thread) and model:
         state.model = model
-    usage, speed, tier = message.usage, "", ""
-    if isinstance(usage, Usage):
-        if usage.speed is not None:
-            speed = _special(usage.speed)
-        if usage.service_tier is not None:
-            tier = _special(usage.service_tier)
+    usage, speed, tier, region, searches = message.usage, "", "", "", 0
     counts = _tokens(usage, state)
+    if isinstance(usage, Usage):
+        speed = "" if usage.speed == "standard" else read_speed(usage.speed)
+        tier = "" if usage.service_tier == "standard" else read_tier(usage.service_tier)
+        region = read_region(usage.inference_geo)
+        if usage.server_tool_use is not None and counts is not None:
+            searches, issue = read_searches({"server_tool_use": usage.server_tool_use})
+            counts = Tokens(counts.usage, (*counts.issues, issue)) if issue else counts
+    key = message_id = name(message.id)
+    if key and row.request_id:
+        key = f"{key}:{name(row.request_id)}"
+    elif key:
+        used, version = counts.usage if counts is not None else _NO_TOKENS, name(state.head[3])
+        key = key_of(key, used, time, version, state.unnamed, thread, is_whole=stop is not None)
+        rank = _rank_unnamed(rank, version)
     is_partial = not stop and row.is_aborted_mid_stream is True
     if counts is not None and not is_failed:
         _add_up(key, counts.usage, state)
         if not stop and counts.usage.output <= _FEW_TOKENS:
             state.visible += _size(text, calls)
             is_partial = is_partial or state.visible > _LONGEST_TOKEN * counts.usage.output
-    return Response(  # in the order of its class: by their names, so many values take six times as long
+    response = Response(  # in the order of its class: by their names, so many values take six times as long
         time, key, message_id, rank, counts, "", model or UNKNOWN, "" if is_failed else model,
         stop if isinstance(stop, str) else "", is_failed, text_of(text) if is_failed else "",
         "partial" if is_partial else "exact", text, reasoning, speed, tier, "" if is_failed else message_id,
     )  # fmt: skip
+    response.searches, response.region = searches, region
+    return response
+
+
+def _inner(response: Response, usage: Any, uuid: str, state: State) -> list[Step]:
+    """Return the responses inside one, once: its rows repeat them."""
+    if response.failed or response.tokens is None or not isinstance(usage, Usage) or not usage.iterations:
+        return []
+    inner, issues = read_inner({"iterations": usage.iterations}, response.tokens.usage)
+    used = sum((one.usage for one in inner), _NO_TOKENS)
+    if used == state.inside:
+        return [*map(BadNumber, issues)]
+    if state.is_summed:
+        state.used += used.beyond(state.inside)
+    state.inside = used
+    parent, id_ = response.key or uuid or str(response.time), response.response_id
+    return [
+        *map(BadNumber, issues),
+        *(
+            structs.replace(
+                response, key=f"{parent}#{one.name}", family=id_ and f"{id_}#{one.name}", tokens=Tokens(one.usage),
+                model=one.model or response.model, response_model=one.model or response.response_model, finish="",
+                quality="exact", text=None, reasoning=None, response_id=id_ and f"{id_}#{one.name}", cost_nano=None,
+                latency_ms=None, request="", searches=one.searches, kind=one.kind, parent=parent,
+                speed=read_speed(one.fields.get("speed")) if one.model else response.speed,
+                service_tier=read_tier(one.fields.get("service_tier")) or response.service_tier,
+                region=read_region(one.fields.get("inference_geo") or response.region),
+            )
+            for one in inner
+        ),
+    ]  # fmt: skip
+
+
+def _rank_unnamed(rank: int, version: str) -> int:
+    """The rank of a row without a request id: below a row of that message id that has one, which may be its original.
+
+    Not below the others without one: they are no copies of each other (`claude_keys`) but where their keys are equal.
+    """
+    if copies_have_new_times(version):
+        return min(rank, _COPIED)
+    return _SIDECHAIN if rank in (_SIDECHAIN, _ORIGINAL) else _EMBEDDED
 
 
 def _add_up(key: str, usage: TokenUsage, state: State) -> None:
     """Add a row's response to what was used since the last `cost-state`."""
     if key != state.key or not key:
-        state.key, state.visible = key, 0
+        state.key, state.visible, state.inside = key, 0, _NO_TOKENS
         if state.is_summed:
             state.used += state.usage
     if usage is not state.usage:
@@ -572,17 +668,20 @@ def _tokens(usage: Any, state: State) -> Tokens | None:
     return found
 
 
-def _special(kind: Any) -> str:
-    """A kind of request that may have a price of its own; "" for the standard one."""
-    return "" if kind == "standard" else name(kind)
-
-
 def _user(row: Row, state: State) -> list[Step]:
     time, content = read_time(row.timestamp), row.message.content if row.message is not None else None
-    found = _enter(row, state, time, _thread(row, state))
+    thread = _thread(row, state)
+    found = _enter(row, state, time, thread)
+    if found is None:
+        return []
+    before = state.unnamed.get(thread)
+    if before is not None:
+        before.is_answered = True
     is_hidden = row.is_meta is True or row.is_compact_summary is True
     if isinstance(content, str):
         is_typed = not is_hidden and not _WRAPPED.match(content) and content.strip() != ""
+        if is_typed and before is not None:
+            before.is_over = True
         found.append(Prompt(time, content, "user" if is_typed else "system"))
         if not is_typed and content.startswith(_INTERRUPTED):
             found.append(Status(time, "cancelled"))
@@ -602,6 +701,8 @@ def _user(row: Row, state: State) -> list[Step]:
     if aside:
         found.append(Prompt(time, _content(aside), "system"))
     if typed:
+        if before is not None:
+            before.is_over = True
         found.append(Prompt(time, _content(typed), "user"))
     if any(part["text"].startswith(_INTERRUPTED) for part in aside):
         found.append(Status(time, "cancelled"))
@@ -623,16 +724,24 @@ def _progress(row: Row, state: State) -> list[Step]:
     """A sub-agent's answer, embedded in its parent's log; its own log may be gone."""
     data = row.data
     echo = data.message if isinstance(data, Data) and data.type == "agent_progress" else None
-    if not isinstance(data, Data) or echo is None or echo.type != "assistant" or echo.message is None:
+    if not isinstance(data, Data) or echo is None or echo.message is None:
+        return []
+    thread = name(data.agent_id) or SUB_AGENT
+    if echo.type != "assistant":
+        if thread in state.unnamed:
+            state.unnamed[thread].is_answered = True
         return []
     is_failed = echo.is_api_error_message is True
     if not is_failed and (echo.message.model == _SYNTHETIC or echo.message.usage is None):
         return []
     time, own_time = read_time(row.timestamp), read_time(echo.timestamp)
-    found = _enter(row, state, time, name(data.agent_id) or SUB_AGENT)
+    found = _enter(row, state, time, thread)
+    if found is None:
+        return []
     text, reasoning, calls = _parts(echo.message.content)
     time = time if own_time is None else own_time
-    found.append(_response(echo, echo.message, time, _EMBEDDED, state, text, reasoning, calls))
+    response = _response(echo, echo.message, time, _EMBEDDED, thread, state, text, reasoning, calls)
+    found += [response, *_inner(response, echo.message.usage, name(echo.uuid), state)]
     for number, block in enumerate(calls):
         key = name(block.id) or f"{echo.uuid}#{number}"
         found.append(ToolCall(time, key, name(block.name) or UNKNOWN, block.input, is_copy=True))
@@ -642,6 +751,8 @@ def _progress(row: Row, state: State) -> list[Step]:
 def _system(row: Row, state: State) -> list[Step]:
     time, thread = read_time(row.timestamp), _thread(row, state)
     found = _enter(row, state, time, thread)
+    if found is None:
+        return []
     if row.subtype == "compact_boundary":
         if state.is_summed and not (state.is_copy or thread):
             state.compacted = name(row.uuid), time
@@ -804,7 +915,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=5,
+    parser_version=7,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

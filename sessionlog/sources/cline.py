@@ -197,6 +197,7 @@ SOURCE = source(
     steps=steps,
     state=_begin,
     state_type=State,
+    parser_version=2,
     finish=_finish,
     recognises=_recognises,
     session_of=_session_of,

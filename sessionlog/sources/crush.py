@@ -39,6 +39,7 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     cost,
+    folder,
     folder_of,
     mapping,
     name,
@@ -116,7 +117,7 @@ def steps(row: TableRow, state: State) -> Steps:
     if row.table == "sessions":
         yield Session(
             id=row.root, thread=row.thread, agent=SUB_AGENT if row.thread else "",
-            project=state.project, title="" if row.thread else text(values, "title"),
+            project=folder(state.project), title="" if row.thread else text(values, "title"),
             time=read_time(values, "created_at"),
         )  # fmt: skip
     elif row.table == "messages":
@@ -172,6 +173,6 @@ SOURCE = source(
     name_sessions=lambda path: () if path.endswith(".json") else name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
-    parser_version=2,
+    parser_version=3,
     caveat="the costs of sessions are kept, but of their tokens only the last request's",
 )

@@ -176,6 +176,6 @@ SOURCE = source(
     finish=_finish,
     is_row=_is_row,
     has_totals=True,
-    parser_version=2,
+    parser_version=3,
     sidecars=lambda path: (_settings_file(path),),
 )

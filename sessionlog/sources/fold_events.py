@@ -37,7 +37,7 @@ from sessionlog.sources.steps import (
 )
 
 _MS = 1_000_000
-_ORIGINAL = int(CopyRank.ORIGINAL)
+_COPIED = int(CopyRank.COPIED)
 _MOST_KNOWN = 100_000  # records in memory, of at most a kilobyte each
 _BEGINNINGS = (Text, ToolCall)
 _OTHERS = (Request, Prompt, Compaction)
@@ -104,7 +104,7 @@ class _Records:
     def __init__(self) -> None:
         self._waiting: dict[str, Record] = {}
         self._taken: dict[str, None] = {}
-        self._originals: dict[str, None] = {}
+        self._ranks: dict[str, int] = {}  # by family the highest one, from COPIED on: lower ones do not count then
 
     def add(self, record: Record) -> None:
         """Add a record; of several with one key the greatest is kept, of equal ones the first."""
@@ -114,9 +114,9 @@ class _Records:
         if (known := self._waiting.get(key)) is not None and _weight(known) >= _weight(record):
             return
         self._waiting[key] = record
-        if record.family and record.copy_rank == _ORIGINAL:
-            self._originals[record.family] = None
-            _forget_old(self._originals)
+        if record.family and record.copy_rank >= max(_COPIED, self._ranks.get(record.family, _COPIED)):
+            self._ranks[record.family] = record.copy_rank
+            _forget_old(self._ranks)
         if len(self._waiting) > _MOST_KNOWN:
             for key in list(self._waiting)[: _MOST_KNOWN // 2]:
                 if not _is_sum(self._waiting[key]):
@@ -136,15 +136,15 @@ class _Records:
         return [record for record in self._waiting.values() if _is_sum(record) and not self._is_copy(record)]
 
     def _is_copy(self, record: Record) -> bool:
-        """Whether another record of its family is the original."""
-        return record.copy_rank != _ORIGINAL and bool(record.family) and record.family in self._originals
+        """Whether another record of its family counts in its place."""
+        return bool(record.family) and record.copy_rank < self._ranks.get(record.family, record.copy_rank)
 
 
 def _is_sum(record: Record) -> bool:
     return record.granularity == "session" or not record.requests
 
 
-def _forget_old(names: dict[str, None]) -> None:
+def _forget_old(names: dict[str, Any]) -> None:
     """Keep the latest names."""
     if len(names) > _MOST_KNOWN:
         for name in list(names)[: _MOST_KNOWN // 2]:
@@ -260,6 +260,9 @@ class EventFold:
         return [*events, self._event("compaction.end", step.time, facts)]
 
     def _take_part(self, step: Text | ToolCall | MoreInput | Response) -> Sequence[Event]:
+        if isinstance(step, Response) and step.parent:
+            self._take_inner(step)
+            return ()
         completed = self._complete() if _is_next(self._main, step) else ()
         self._add(self._main, step)
         return completed
@@ -398,6 +401,9 @@ class EventFold:
 
     def _take_side(self, step: Step) -> None:
         """Keep what a sub-agent does until the main answer is complete."""
+        if isinstance(step, Response) and step.parent:
+            self._take_inner(step)
+            return
         if isinstance(step, _OTHERS):
             self._side.pop(self._thread, None)
             return
@@ -406,6 +412,13 @@ class EventFold:
             answer = self._side[self._thread] = _Answer()
             self._done.append((self._agents.get(self._thread, MAIN), answer))
         self._add(answer, step)
+
+    def _take_inner(self, step: Response) -> None:
+        """Keep a response inside another one, which is outside the conversation and has its kind as its agent."""
+        inner = _Answer()
+        self._add_row(inner, step)
+        if inner.record is not None:
+            self._done.append((step.kind, inner))
 
     def take_beside(self, log: str, step: Step) -> None:
         """Add a step of a sub-agent's own log, which is outside the conversation."""

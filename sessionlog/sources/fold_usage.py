@@ -59,7 +59,7 @@ ACTIVE_GAP_NS = 300 * SECOND
 """Gaps of up to five minutes are activity, longer ones are pauses."""
 
 _MS = 1_000_000
-_OPEN_RESPONSES = 4  # one, and those of sub-agents whose rows come in between
+_OPEN_RESPONSES = 8  # one, those inside it, and those of sub-agents whose rows come in between
 _KEPT_CALLS = 64
 _KEPT_SESSIONS = 16
 _HELD = 16_384  # records and tool calls in memory
@@ -466,16 +466,20 @@ class UsageFold:
             for issue in tokens.issues:
                 self._bad_number(BadNumber(issue))
         elif not step.failed:
-            self._begin_answer(session, time_ns)
+            if not step.parent:
+                self._begin_answer(session, time_ns)
             return
-        if (step.failed or step.error or session.status is not None) and rank != _EMBEDDED and not is_copy:
+        is_own = rank != _EMBEDDED and not is_copy and not step.parent
+        if is_own and (step.failed or step.error or session.status is not None):
             self._set_status(session, "error" if step.failed else None, step.error)
         key = step.key or self._place()[0]
         known = self._open.get((session.id, key, rank))
-        if known is None:
-            self._open_response(session, step, key)
-        else:
+        if known is not None:
             self._add_row(known, step)
+        elif step.parent:
+            self._open_inner(session, step, key)
+        else:
+            self._open_response(session, step, key)
         if step.final:
             self._thread(session).is_answering = False
 
@@ -488,30 +492,45 @@ class UsageFold:
             after_ns = thread.asked_ns = None  # answered now: when the next response was asked for is another matter
         if part_ns is not None and (time_ns is None or (after_ns is not None and part_ns <= after_ns <= time_ns)):
             time_ns = part_ns  # the counts were logged after the tools had run
-        usage = _NOTHING if step.tokens is None else step.tokens.usage
         model = step.model and cut_name(step.model)
         if model and rank != _EMBEDDED and not self._thread_id:
             session.model = model
         active_ms = 0
         if session.active_ns and rank != _EMBEDDED and not is_copy:
             active_ms, session.active_ns = divmod(session.active_ns, _MS)
-        record = Record(  # in the order of its class: by their names, so many values take six times as long
-            time_ns, (step.provider and cut_name(step.provider)) or session.provider, model or session.model,
-            (step.response_model and cut_name(step.response_model)) or None, usage, step.cost_nano, step.latency_ms, 1,
-            step.failed, 0 if session.is_subagent_log else active_ms, step.granularity, step.quality,
-            not step.failed or usage.total > 0, key, step.family, rank, step.superseded_by, session.folder,
-            session.branch, session.version, thread.agent, step.speed, step.service_tier,
-            step.skill and cut_name(step.skill), step.plugin and cut_name(step.plugin),
-            step.mcp and cut_name(step.mcp), step.response_id, step.summed,
-        )  # fmt: skip
-        self._open[session.id, key, rank] = OpenResponse(
-            record, session.id, self._thread_id, asked_ns, time_ns, step.finish
-        )
+        record = self._record(session, thread, step, key, time_ns, 0 if session.is_subagent_log else active_ms)
         if not session.inherited:
             session.responses += 1
         thread.responses += 1
+        self._open_record(session, record, step, asked_ns)
+
+    def _open_inner(self, session: SessionState, step: Response, key: str) -> None:
+        """Open a response that was made while its parent was: it takes none of the time of the parent's thread."""
+        record = self._record(session, self._thread(session), step, key, step.time, 0)
+        self._open_record(session, record, step, step.asked)
+
+    def _open_record(self, session: SessionState, record: Record, step: Response, asked_ns: int | None) -> None:
+        self._open[session.id, record.key, step.rank] = OpenResponse(
+            record, session.id, self._thread_id, asked_ns, record.time_ns, step.finish
+        )
         if len(self._open) > _OPEN_RESPONSES:
             self._close(self._open.pop(next(iter(self._open))))
+
+    def _record(
+        self, session: SessionState, thread: Thread, step: Response, key: str, time_ns: int | None, active_ms: int
+    ) -> Record:
+        usage = _NOTHING if step.tokens is None else step.tokens.usage
+        model = step.model and cut_name(step.model)
+        return Record(  # in the order of its class: by their names, so many values take six times as long
+            time_ns, (step.provider and cut_name(step.provider)) or session.provider, model or session.model,
+            (step.response_model and cut_name(step.response_model)) or None, usage, step.cost_nano, step.latency_ms, 1,
+            step.failed, active_ms, step.granularity, step.quality,
+            not step.failed or usage.total > 0, key, step.family, step.rank, step.superseded_by, session.folder,
+            session.branch, session.version, thread.agent, step.speed, step.service_tier,
+            step.skill and cut_name(step.skill), step.plugin and cut_name(step.plugin),
+            step.mcp and cut_name(step.mcp), step.response_id, step.summed, step.searches,
+            step.extra_nano, step.region and cut_name(step.region), step.kind, step.parent,
+        )  # fmt: skip
 
     def _add_row(self, known: OpenResponse, step: Response) -> None:
         """Add a later row of a response: the greatest counts are the response's, the last known reason its end."""
@@ -538,6 +557,11 @@ class UsageFold:
             record.plugin = record.plugin or cut_name(step.plugin)
             record.mcp = record.mcp or cut_name(step.mcp)
         record.response_id = record.response_id or step.response_id
+        record.searches = max(record.searches, step.searches)
+        if step.region:
+            record.region = cut_name(step.region)
+        if step.extra_nano is not None:
+            record.extra_nano = max(record.extra_nano or 0, step.extra_nano)
         if record.model == UNKNOWN:
             record.model = cut_name(step.model) or UNKNOWN
         if step.cost_nano is not None:

@@ -471,7 +471,7 @@ SOURCE = source(
     subagent_of=lambda path: stem_of(path) if _parent(path) else "",
     harness="gemini-cli",
     has_totals=True,
-    parser_version=3,
+    parser_version=4,
     retention=lambda _: Retention(days=30, setting="general.sessionRetention.maxAge in ~/.gemini/settings.json"),
     sidecars=lambda path: (*_project_files(path), *_logs_of_parent(path)),
     subagent_logs=_subagent_logs,

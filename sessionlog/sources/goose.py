@@ -219,5 +219,5 @@ SOURCE = source(
     name_sessions=lambda path: name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
-    parser_version=2,
+    parser_version=3,
 )

@@ -215,6 +215,6 @@ SOURCE = source(
     finish=_prompt,
     is_row=_is_row,
     session_of=lambda path: os.path.basename(folder_of(path)),
-    parser_version=2,
+    parser_version=3,
     sidecars=lambda path: (os.path.join(folder_of(path), "summary.json"),),
 )

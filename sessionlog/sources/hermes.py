@@ -209,5 +209,5 @@ SOURCE = source(
     name_sessions=lambda path: name_roots(path, _sessions),
     is_apart=True,
     has_totals=True,
-    parser_version=3,
+    parser_version=4,
 )

@@ -411,6 +411,7 @@ SOURCE = source(
     steps=steps,
     state=_begin,
     state_type=State,
+    parser_version=2,
     is_row=_is_row,
     session_of=_session_of,
     subagent_of=lambda path: _location(path)[1],

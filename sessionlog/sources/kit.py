@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.events.billing import read_inner, read_region, read_searches, read_speed, read_tier
 from sessionlog.events.damaged import LineProblem, find_objects
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.names import MAIN, UNKNOWN
@@ -143,9 +144,14 @@ __all__ = [
     "read_document",
     "read_duration",
     "read_head",
+    "read_inner",
     "read_json",
     "read_object",
+    "read_region",
+    "read_searches",
     "read_sidecar",
+    "read_speed",
+    "read_tier",
     "read_time",
     "read_whole",
     "reasoning_of",

@@ -308,5 +308,5 @@ SOURCE = source(
     name_sessions=_log_names,
     is_apart=True,
     sidecars=lambda path: () if path.endswith(".sqlite") else _indexes(path),
-    parser_version=5,
+    parser_version=6,
 )

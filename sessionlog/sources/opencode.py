@@ -16,15 +16,19 @@ Traps:
   the output includes it.
 - A cost of 0 means that no price was known. In Kilo the cost of a message includes that of the sub-agents it started;
   the parts of kind `step-finish` have the cost of the message alone.
-- A fork copies messages under new ids, Kilo with a cost of 0, and names no parent: copies are older than their session.
-  The move to the database left the files where they were. The key is what such copies keep.
+- A fork copies messages under new ids, Kilo with a cost of 0, and before 2.0 names no parent: copies are older than
+  their session. The move to the database left the files where they were. The key is what such copies keep.
 - A session with a parent is a sub-agent's, and sub-agents have sub-agents: all of them belong to the first ancestor.
 - A message that was cut off has tokens but no time of completion; one without tokens, end and error was interrupted.
 - A message is complete when its tools have run; the model had answered when the last of them began.
 - A command that failed is `completed`; its exit code is in `state.metadata.exit`.
-- Calls that the agent does not store, such as those for titles, cannot be counted.
+- Calls that the agent does not store as messages, such as those for titles, are in no sum before 2.0. Since then the
+  sums of a session in `session_v2` hold them (and what was taken back): the rest beyond its messages is counted. Those
+  of a fork begin at 0, without what it has copied.
+- Since 2.0 a message of type `compaction` has the `model`, `tokens` and `cost` of the request that wrote its summary;
+  its `status` is `running`, `completed` or `failed`.
 
-Seen: 0.x files, 1.2 to 1.18 databases, v2 tables with and without v1.
+Seen: 0.x files, 1.2 to 1.18 databases, v2 tables with and without v1, 2.0.
 """
 
 from __future__ import annotations
@@ -60,6 +64,7 @@ from sessionlog.sources.kit import (
     TokenUsage,
     ToolCall,
     ToolResult,
+    Totals,
     cost,
     fingerprint,
     first_words,
@@ -67,6 +72,7 @@ from sessionlog.sources.kit import (
     is_failure,
     mapping,
     name,
+    read_json,
     read_time,
     source,
     text,
@@ -75,7 +81,16 @@ from sessionlog.sources.kit import (
     walk_files,
     whole_log,
 )
-from sessionlog.sources.opencode_rows import Part, Row, name_roots, read_rows, session_of, sidecars
+from sessionlog.sources.opencode_rows import (
+    SUMS,
+    Part,
+    Row,
+    SessionFacts,
+    name_roots,
+    read_rows,
+    session_of,
+    sidecars,
+)
 from sessionlog.sources.places import PLACES
 
 _ENDS = {"stop": "success", "end_turn": "success", "end-turn": "success"}
@@ -83,12 +98,34 @@ _SESSIONS, _MESSAGES = {"session", "session_v2"}, {"message", "session_message"}
 _NOT_WALKED = frozenset({"part", "snapshot", "log", "bin", "repos", "tool-output", "node_modules", ".git"})
 _ABORTED = {"MessageAbortedError", "aborted"}
 _OTHERS = ("kilo", "mimocode")
+_ROUNDED = 1000  # nano-USD that sums of rounded costs may differ
+
+
+class Used(Struct, frozen=True):
+    """What some messages have used."""
+
+    usage: TokenUsage = TokenUsage()
+    cost_nano: int = 0
+
+    def plus(self, usage: TokenUsage, cost_nano: int | None) -> Used:
+        """Return the sum."""
+        return Used(self.usage + usage, self.cost_nano + (cost_nano or 0))
 
 
 class State(Struct):
-    """The sessions that have begun."""
+    """What is known from row to row.
+
+    Attributes:
+        begun: The sessions that have begun.
+        status: Session → its status after its last message.
+        own: Session → what its own messages have used.
+        copied: Session → what those have that it has copied, of which the originals are gone.
+    """
 
     begun: set[str] = set()
+    status: dict[str, str | None] = {}
+    own: dict[str, Used] = {}
+    copied: dict[str, Used] = {}
 
 
 def steps(row: Row, state: State) -> Steps:
@@ -96,11 +133,13 @@ def steps(row: Row, state: State) -> Steps:
     yield _session(row, state)
     created = read_time(row.data.time, "created")
     if row.role == "assistant" and not row.copied_from:
-        yield from _answer(row, created)
+        yield from _answer(row, created, state)
     elif row.role in {"user", "assistant"}:
-        yield from _prompts(row, created)
+        yield from _prompts(row, created, state)
     elif row.role == "compaction":
-        yield Compaction(created, text(row.data.summary))
+        yield from _compaction(row, created, state)
+    elif row.role == SUMS:
+        yield from _rest(row.session, state)
     else:
         yield At(created)
 
@@ -122,11 +161,11 @@ def _session(row: Row, state: State) -> Session:
     )
 
 
-def _prompts(row: Row, created: int | None) -> Steps:
+def _prompts(row: Row, created: int | None, state: State) -> Steps:
     """A user's words, and what the agent has put beside them; or what a fork has copied of an answer."""
     is_copy = bool(row.copied_from)
     if not is_copy:
-        yield Status(created, None)
+        yield _status(row, created, None, state)
     typed, added = (
         _words(part for part in row.parts if (part.synthetic is True) is is_added) for is_added in (False, True)
     )
@@ -151,14 +190,12 @@ def _text(part: Part) -> str:
     return ""
 
 
-def _answer(row: Row, created: int | None) -> Steps:
+def _answer(row: Row, created: int | None, state: State) -> Steps:
     data = row.data
     completed = read_time(data.time, "completed")
-    model = mapping(data.model)
-    provider = name(data.providerID) or name(model, "providerID") or UNKNOWN
-    model_name = name(data.modelID) or name(model, "id") or UNKNOWN
     counts = _tokens(row)
-    key = fingerprint(created or row.id, completed, model_name, provider, counts.usage)
+    provider, model = _model(row)
+    key = fingerprint(created or row.id, completed, model, provider, counts.usage)
     error = _reason(data.error) if data.error else ""
     is_aborted = bool(_ABORTED & {text(data.error, "name"), text(data.error, "type")})
     words = _words(row.parts)
@@ -167,17 +204,70 @@ def _answer(row: Row, created: int | None) -> Steps:
     yield from _tools(row.parts, key)
     if not (counts.usage or completed or error):
         return  # it has just begun, or was interrupted
-    cost_nano, issues = _cost(row)
-    yield from (BadNumber(f"message {row.id}: {issue}") for issue in issues)
+    cost_nano, issues = _cost(row, counts, state)
+    yield from issues
     yield Response(
-        time=completed or created, key=key, tokens=counts, provider=provider, model=model_name, cost_nano=cost_nano,
+        time=completed or created, key=key, tokens=counts, provider=provider, model=model, cost_nano=cost_nano,
         finish="aborted" if is_aborted else text(data.finish), failed=bool(error) and not is_aborted, error=error,
         quality="exact" if counts.usage or error else "partial", final=True,
     )  # fmt: skip
     if data.summary is True:
         yield Compaction(completed or created, words)
     if is_aborted or not error:
-        yield Status(completed or created, "cancelled" if is_aborted else _ENDS.get(text(data.finish)))
+        yield _status(row, completed or created, "cancelled" if is_aborted else _ENDS.get(text(data.finish)), state)
+
+
+def _compaction(row: Row, created: int | None, state: State) -> Steps:
+    """The summary, and since 2.0 the request that wrote it, after which the session is as it was before."""
+    data = row.data
+    completed = read_time(data.time, "completed") or created
+    counts = _tokens(row)
+    if counts.usage and not row.copied_from:
+        provider, model = _model(row)
+        cost_nano, issues = _cost(row, counts, state)
+        yield from issues
+        yield Response(
+            time=completed, key=fingerprint(created or row.id, completed, model, provider, counts.usage), tokens=counts,
+            provider=provider, model=model, cost_nano=cost_nano, asked=created, kind="compaction", final=True,
+        )  # fmt: skip
+        yield Status(completed, state.status.get(row.session.id))
+    if text(data.status) not in {"running", "failed"}:
+        yield Compaction(created, text(data.summary))
+
+
+def _rest(session: SessionFacts, state: State) -> Steps:
+    """What a session has used beyond its messages: at its start, where it asks for its title."""
+    own, copied = (used.get(session.id, Used()) for used in (state.own, state.copied))
+    *counts, total = session.sums or ()
+    model = mapping(read_json(text(session.model)))
+    fields = ("input", "output", "reasoning", "cache_read", "cache_write")
+    found = tokens(
+        dict(zip(fields, counts, strict=True)), input="input", output="output", cache_read="cache_read",
+        cache_write="cache_write", reasoning="reasoning", is_reasoning_apart=True, where=f"session {session.id}: ",
+    )  # fmt: skip
+    cost_nano, issues = cost(total)
+    yield from (BadNumber(f"session {session.id}: {issue}") for issue in issues)
+    if found is not None and (found.usage.beyond(own.usage) or (cost_nano or 0) - own.cost_nano > _ROUNDED):
+        whole = copied.plus(found.usage, cost_nano)
+        yield Totals(
+            time=read_time(session.created),
+            tokens=Tokens(whole.usage, found.issues),
+            cost_nano=whole.cost_nano or None,
+            provider=name(model, "providerID"),
+            model=name(model, "id"),
+        )
+
+
+def _status(row: Row, time: int | None, status: str | None, state: State) -> Status:
+    state.status[row.session.id] = status
+    return Status(time, status)
+
+
+def _model(row: Row) -> tuple[str, str]:
+    """The provider and the model of a message."""
+    data, model = row.data, mapping(row.data.model)
+    provider, model_name = name(data.providerID) or name(model, "providerID"), name(data.modelID) or name(model, "id")
+    return provider or UNKNOWN, model_name or UNKNOWN
 
 
 def _tokens(row: Row) -> Tokens:
@@ -193,11 +283,15 @@ def _tokens(row: Row) -> Tokens:
     return (found if is_whole else read(is_reasoning_apart=True)) or Tokens(TokenUsage())
 
 
-def _cost(row: Row) -> tuple[int | None, tuple[str, ...]]:
-    """What a message cost without its sub-agents; 0 is unknown."""
+def _cost(row: Row, counts: Tokens, state: State) -> tuple[int | None, list[BadNumber]]:
+    """What a message cost without its sub-agents (0 is unknown), which is added to what its session has used."""
     whole, issues = cost(row.data.cost)
     own = sum(cost(part.cost)[0] or 0 for part in row.parts if part.type == "step-finish")
-    return own or whole or None, issues
+    found = own or whole or None
+    created, began = read_time(row.data.time, "created"), read_time(row.session.created)
+    used = state.copied if created is not None and began is not None and created < began else state.own
+    used[row.session.id] = used.get(row.session.id, Used()).plus(counts.usage, found)
+    return found, [BadNumber(f"message {row.id}: {issue}") for issue in issues]
 
 
 def _reason(fault: Any) -> str:
@@ -286,7 +380,8 @@ def opencode_source(id: str, title: str, own: str) -> Source:  # noqa: A002
         session_of=session_of,
         name_sessions=name_roots,
         is_apart=True,
-        parser_version=3,
+        has_totals=True,
+        parser_version=4,
         sidecars=sidecars,
         folders=_folders,
     )

@@ -4,10 +4,10 @@
   `storage/session/<project>/<session>.json`; one log = the folder of a session;
 - v1 (since 1.2): a database with the tables `session`, `message` and `part`, whose column `data` holds that same JSON;
 - v2: the tables `session_message` (its column `type` is the role, its parts are in `data.content`) and `session_v2` or
-  `session`.
+  `session`. `session_v2` has the sums of what a session has used, and since 2.0 the session that it was forked from.
 
-A database may keep its messages in v1 and in v2; each is given once. Messages that a fork has copied are older than
-their session; where the original is in the same database, a copy is marked.
+A database may keep its messages in v1 and in v2; each is given once. Messages that a fork has copied keep their times,
+so they are older than their session; where the original is in the same database, a copy is marked.
 """
 
 from __future__ import annotations
@@ -28,17 +28,39 @@ _STORES = {
     "message": ("id", "session_id", "data"),
     "session_message": ("id", "session_id", "type", "data"),
 }
+SUMMED = ("tokens_input", "tokens_output", "tokens_reasoning", "tokens_cache_read", "tokens_cache_write", "cost")
+_FACTS = ("id", "parent_id", "directory", "version", "time_created")
 _EXPECTED = "message(id, session_id, data) or session_message(id, session_id, type, data)"
 
 
+SUMS = "sums"
+"""The role of a row that stands for the sums of its session, after all messages."""
+
+
 class SessionFacts(Struct):
-    """A stored session; a `parent` is the one whose sub-agent it is."""
+    """A stored session.
+
+    Attributes:
+        id: Its id.
+        parent: The session whose sub-agent it is.
+        directory: Its folder.
+        version: The version of the agent.
+        created: When it began, in milliseconds.
+        origin: The session that it was forked from, where the table names that.
+        agent: The agent that works in it.
+        model: `{id, providerID}` as JSON.
+        sums: What it has used in all, in the order of `SUMMED`; None where the table does not have that.
+    """
 
     id: str
     parent: str = ""
     directory: str = ""
     version: str = ""
     created: Any = None
+    origin: str = ""
+    agent: str = ""
+    model: Any = None
+    sums: tuple[Any, ...] | None = None
 
 
 class Part(Struct):
@@ -76,6 +98,7 @@ class Message(Struct):
     error: Any = None
     finish: Any = None
     summary: Any = None
+    status: Any = None
     text: Any = None
     content: Any = None
 
@@ -85,7 +108,7 @@ class Row(Struct):
 
     Attributes:
         id: Its id, which copies do not keep.
-        role: user, assistant, compaction, or whatever else is stored.
+        role: user, assistant, compaction, or whatever else is stored; or `SUMS`.
         data: What is stored of it.
         parts: Its pieces.
         session: Its own session.
@@ -151,6 +174,7 @@ def _read_database(path: str, only: str | None) -> Iterator[Row | Problem]:
         family = [only, *(id_ for id_ in known if root_of(id_, parents) == only)]
         where = f"WHERE session_id IN ({', '.join('?' * len(family))})" if only and only != UNKNOWN else ""
         seen: set[tuple[Any, ...]] = set()
+        in_v1: set[Any] = set()
         for table in stores:
             has_parts = table == "message"
             copies = _copies(database, table, known)
@@ -160,6 +184,8 @@ def _read_database(path: str, only: str | None) -> Iterator[Row | Problem]:
             ):
                 message = database.decode(_MESSAGE, data, f"message {id_}")
                 role = text(type_ or (message and message.role))
+                if has_parts:
+                    in_v1.add(owner)  # the sums of v2 may not be those of such messages
                 if message is not None and owner not in foreign and (owner, created, role) not in seen:
                     if len(stores) > 1 and has_parts:
                         seen.add((owner, created, role))
@@ -170,6 +196,11 @@ def _read_database(path: str, only: str | None) -> Iterator[Row | Problem]:
                 yield from database.problems()
         problems = [*database.problems()]
         yield from problems
+        for own in known.values():
+            if own.sums and any(own.sums) and own.id not in foreign and own.id not in in_v1:
+                root = root_of(own.id, parents)
+                if not where or own.id in family:
+                    yield Row(own.id, SUMS, Message(agent=own.agent), [], own, root)
         if not stores and not problems:
             found = ", ".join(sorted(database.tables())) or "none"
             database.note("unknown_version", f"expected the table {_EXPECTED}; there are: {found}")
@@ -182,12 +213,15 @@ def _stores(database: Database) -> list[str]:
 
 
 def _sessions(database: Database) -> dict[str, SessionFacts]:
-    names = ("id", "parent_id", "directory", "version", "time_created")
-    rows = (cells for table in ("session", "session_v2") for cells in database.select(table, names))
-    return {
-        str(id_): SessionFacts(str(id_), text(parent), text(directory), text(version), created)
-        for id_, parent, directory, version, created in rows
-    }
+    found: dict[str, SessionFacts] = {}
+    for table, more in (("session", ()), ("session_v2", ("fork_session_id", "agent", "model", *SUMMED))):
+        for id_, parent, directory, version, created, *others in database.select(table, (*_FACTS, *more)):
+            own = SessionFacts(str(id_), text(parent), text(directory), text(version), created)
+            if others:
+                origin, agent, model, *sums = others
+                own.origin, own.agent, own.model, own.sums = text(origin), text(agent), model, tuple(sums)
+            found[own.id] = own
+    return found
 
 
 def _foreign(database: Database) -> set[Any]:
@@ -196,16 +230,26 @@ def _foreign(database: Database) -> set[Any]:
 
 
 def _copies(database: Database, table: str, known: Mapping[str, SessionFacts]) -> dict[tuple[Any, Any], str]:
-    """(session, time) of the messages that are older than their session → the session that this was forked from."""
-    copies, made_in = set(), {}
-    for owner, time in database.select(table, ("session_id", "time_created")):
-        began = known[owner].created if owner in known else None
-        if isinstance(time, int) and isinstance(began, int) and time < began:
-            copies.add((owner, time))
-        elif isinstance(time, int):
+    """(session, time) of the messages that another session has, too → the session that this one was forked from."""
+    older, made_in = set(), {}
+    messages = set(database.select(table, ("session_id", "time_created")))
+    for owner, time in messages:
+        own = known.get(owner)
+        if not isinstance(time, int):
+            continue
+        if own is not None and (
+            (isinstance(own.created, int) and time < own.created) or (own.origin, time) in messages
+        ):
+            older.add((owner, time))
+        else:
             made_in[time] = owner
-    forked_from = {owner: made_in[time] for owner, time in sorted(copies) if time in made_in}  # by its last copy
-    return {(owner, time): forked_from[owner] for owner, time in copies if time in made_in}
+    found = {}
+    last = {owner: made_in[time] for owner, time in sorted(older) if time in made_in}  # by its last copy
+    for owner, time in older:
+        origin = known[owner].origin
+        if (origin, time) in messages if origin else time in made_in:
+            found[owner, time] = origin or last[owner]
+    return found
 
 
 def _parts(database: Database, message_id: Any) -> list[Part]:

@@ -383,7 +383,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_name_sessions,
-    parser_version=3,
+    parser_version=4,
     sidecars=lambda path: (_meta_path(path),),
     subagent_logs=_subagent_logs,
 )

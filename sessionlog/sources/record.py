@@ -27,9 +27,9 @@ class CopyRank(IntEnum):
     """Which copy of a response wins over others. Ledgers store these numbers."""
 
     EMBEDDED = -1
-    """Embedded in another session's progress reports, often half-way through."""
+    """Embedded in another session's progress reports, often half-way through; or COPIED, without a provider's id."""
     SIDECHAIN = 0
-    """In a side conversation, which may be a replay of its parent."""
+    """In a side conversation, which may be a replay of its parent; or without a provider's id, so perhaps a copy."""
     COPIED = 1
     """Copied into a forked or resumed session."""
     ORIGINAL = 2
@@ -72,6 +72,11 @@ class Record(Struct, omit_defaults=True, gc=False):  # the fold adds later rows 
         response_id: The provider's own id of the response, by which logs of different programs agree on it; "" if the
             log has none.
         summed: It stands for requests of which the log has no rows: a logged sum, or its part beyond other records.
+        searches: Web searches of the provider's own tool, which it bills beside the tokens.
+        extra_nano: What it cost beside its tokens, in nano-dollars, where the log names that; a part of the cost.
+        region: Where it was computed, in lower case, where that has a price of its own; empty for anywhere.
+        kind: What it was for, such as `advisor` or `compaction`, if it was made for another response; else empty.
+        parent: The key of that response; empty for none.
     """
 
     time_ns: int | None
@@ -102,6 +107,11 @@ class Record(Struct, omit_defaults=True, gc=False):  # the fold adds later rows 
     mcp: str = ""
     response_id: str = ""
     summed: bool = False
+    searches: int = 0
+    extra_nano: int | None = None
+    region: str = ""
+    kind: str = ""
+    parent: str = ""
 
 
 class ToolUse(Struct, omit_defaults=True, gc=False):  # not frozen: the fold adds the result

@@ -20,6 +20,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import cache, partial
 from io import BufferedReader
 from typing import BinaryIO, cast
@@ -29,7 +30,6 @@ from sessionlog.errors import InvalidSettings, LogNotReadable, MissingExtra
 from sessionlog.events.redact import redact_line, replace_spans
 from sessionlog.events.secrets import find_spans
 from sessionlog.events.secrets.long_words import Span
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.reader.database import open_database
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.discover import discover, find_logs

@@ -190,6 +190,11 @@ class Response(Struct, gc=False):
         mcp: As in `Record`.
         summed: As in `Record`.
         request: The key of its `SentRequest`; "" where the log does not hold what was sent.
+        searches: As in `Record`.
+        extra_nano: As in `Record`.
+        region: As in `Record`.
+        kind: As in `Record`.
+        parent: As in `Record`. Such a response is made while its parent is: it begins and ends no answer.
     """
 
     time: int | None
@@ -221,6 +226,11 @@ class Response(Struct, gc=False):
     mcp: str = ""
     summed: bool = False
     request: str = ""
+    searches: int = 0
+    extra_nano: int | None = None
+    region: str = ""
+    kind: str = ""
+    parent: str = ""
 
 
 class ToolCall(Struct, gc=False):

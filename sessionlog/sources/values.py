@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ntpath
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from sessionlog.sources.steps import Tokens
 Json = Mapping[str, Any]
 """A JSON object."""
 
+_DRIVE = re.compile(r"(?:\\\\\?\\)?([A-Za-z]):(?=[\\/]|\Z)")
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: agents are younger
 
 
@@ -88,11 +90,20 @@ def objects(value: Any, *fields: str) -> list[Json]:
 
 
 def folder(value: Any, *fields: str) -> str:
-    """Return an absolute path, of any platform, or the one inside an object; "" for anything else."""
+    r"""Return an absolute path, of any platform, or the one inside an object; "" for anything else.
+
+    A path on a Windows drive is spelled in one way, `C:\src\api`: agents differ in the case of the letter and in the
+    separators, and programs written in Rust put `\\?\` in front.
+    """
     if fields:
         value = _inside(value, fields)
-    is_absolute = isinstance(value, str) and (value.startswith("/") or bool(ntpath.splitdrive(value)[0]))
-    return value if is_absolute else ""
+    if not isinstance(value, str):
+        return ""
+    if value.startswith("/"):
+        return value
+    if drive := _DRIVE.match(value):
+        return f"{drive[1].upper()}:{value[drive.end() :]}".replace("/", "\\")
+    return value if ntpath.splitdrive(value)[0] else ""
 
 
 def fingerprint(*parts: Any) -> str:

@@ -11,13 +11,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from sessionlog.errors import Problem
 from sessionlog.events.encode import encode_object
 from sessionlog.events.envelope import Event
 from sessionlog.events.redact import redact_line, redact_text
 from sessionlog.events.secrets import find_spans
-from sessionlog.fast_dataclasses import replace
 
 _ASSIGNED = re.compile(
     r"(key|token|secret|passw(?:or)?d|pwd|credential|auth)[\w.-]{0,40}[\"'`\\]{0,4}\s{0,3}[:=]\s{0,3}[\"'`\\]{0,4}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.digests import Digests, has_content, keys_of
 from sessionlog.transcript.splice import Added
 

@@ -7,6 +7,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar, cast
 
@@ -15,7 +16,6 @@ from textual.timer import Timer
 
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.sessions import SessionList, SessionSummary
-from sessionlog.fast_dataclasses import replace
 from sessionlog.render.line import Line, wrap_lines
 from sessionlog.render.report import FIRST_ROW, View, render_table
 from sessionlog.render.sessions import session_lines

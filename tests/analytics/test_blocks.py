@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sessionlog.analytics.block import BlockReport
 from sessionlog.analytics.blocks import block_starts, list_blocks
-from sessionlog.analytics.usage_columns import PROVENANCE
+from sessionlog.analytics.sums import PROVENANCE
 from sessionlog.errors import InvalidQuery, InvalidWindow
 from sessionlog.sources.record import Limit
 from tests.analytics.test_usage import SESSIONS as UNTIMELY

@@ -8,7 +8,6 @@ import pytest
 from sessionlog.errors import InvalidSettings
 from sessionlog.render.currency import Currency, currency, parse_currency, show_money_in
 from sessionlog.render.numbers import cost_text, price_text
-from sessionlog.render.status_line import cost_text as line_text
 
 EUR = '[currency]\ncode = "EUR"\nrate = 0.5\ndate = "2026-11-20"\n'
 NOTE = "€: 0.5 EUR for a US dollar, your rate of 2026-11-20 in config.toml"
@@ -24,11 +23,10 @@ def texts(chosen, *amounts, text=cost_text):
     return copy_context().run(shown)
 
 
-@pytest.mark.parametrize("text", [cost_text, line_text])
-def test_amounts_are_converted_before_they_are_rounded(text):
+def test_amounts_are_converted_before_they_are_rounded():
     """Signs stand where they always do; a currency without one has its code."""
-    assert texts(Currency("EUR", 0.5), 2469.0, 0.062, text=text) == ["€1,234.50", "€0.031"]
-    assert texts(Currency("CHF", 2.0), 1.0, text=text) == ["CHF 2.00"]
+    assert texts(Currency("EUR", 0.5), 2469.0, 0.062) == ["€1,234.50", "€0.031"]
+    assert texts(Currency("CHF", 2.0), 1.0) == ["CHF 2.00"]
 
 
 def test_edges_keep_their_marks():

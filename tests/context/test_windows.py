@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.context import windows
-from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, find_context_window, get_model_context_window
+from sessionlog.context.windows import (
+    DEFAULT_CONTEXT_WINDOW,
+    find_context_window,
+    get_model_context_window,
+    window_for,
+)
 from tests.profiles import examples
 
 NAMES = [
@@ -179,6 +184,23 @@ def test_any_text_has_an_answer(model, provider):
     """A window is a positive number, or None."""
     window = find_context_window(model, provider)
     assert window is None or window > 0
+
+
+@pytest.mark.parametrize(
+    ("used", "sizes", "models", "window"),
+    [
+        (100, (50_000,), ("gpt-4o",), 50_000),
+        (100, (None, 0), ("nobody-s", "gpt-4o"), 128_000),
+        (412_000, (200_000,), ("claude-fable-5",), 1_000_000),
+        (412_000, (200_000, 500_000), ("claude-fable-5",), 500_000),
+        (412_000, (200_000,), ("claude-sonnet-4-5", None), None),
+        (412_000, (), ("claude-sonnet-4-5", "claude-sonnet-4-5[1m]"), 1_000_000),
+        (200_000, (200_000,), (), 200_000),
+    ],
+)
+def test_a_window_holds_what_was_sent(used, sizes, models, window):
+    """Of the sizes that are named and of the model's, the first that does; one that is smaller is wrong."""
+    assert window_for(used, *sizes, models=models) == window
 
 
 def test_answers_are_kept_but_not_for_ever(monkeypatch):

@@ -51,12 +51,13 @@ def test_every_value_is_in_its_column():
         input=1, output=20, cache_read=3, cache_write=4, reasoning=5, cache_write_1h=2, latency_ms=50.0, cost_nano=7, requests=6, active_ms=8, copy_rank=1, superseded_by="codex:x",
         response_id="r", summed=True, provider="p", model="m", response_model="n", project="/x", branch="b", version="v",
         agent="a", granularity="request", quality="partial", speed="fast", service_tier="flex", skill="s", plugin="q",
-        mcp="c",
+        mcp="c", region="us", kind="advisor", searches=11, extra_nano=3,
     )  # fmt: skip
     rows = rows_of(session("a", one, tools=(call("1", server="w", failed=True, finished=True, output_bytes=9),)))
     [response], [used] = rows.sessions[0].responses, rows.sessions[0].calls
     numbers = {"input": 1, "output": 20, "cache_read": 3, "cache_write": 4, "cache_write_1h": 2, "reasoning": 5}
     numbers |= {"requests": 6, "failed": 0, "recorded_nano": 7, "cost_nano": 7, "estimate_nano": None, "priced": 1}
+    numbers |= {"searches": 11, "recorded_extra_nano": 3, "extra_nano": 3}
     others = {
         "copy_rank": 1,
         "superseded_by": "codex:x",
@@ -72,9 +73,23 @@ def test_every_value_is_in_its_column():
         Label(
             provider="p", model="m", response_model="n", project="/x", branch="b", version="v", agent="a",
             granularity="request", quality="partial", speed="fast", service_tier="flex", skill="s", plugin="q", mcp="c",
+            region="us", kind="advisor",
         ),
     )  # fmt: skip
     assert (used.finished, used.failed, used.output_bytes, rows.names[0].server) == (1, 1, 9, "w")
+
+
+def test_what_is_charged_beside_tokens_is_a_part_of_the_cost():
+    """Of a recorded one, which is the whole, never more than that; an unknown cost has no known part."""
+    cases = (
+        ({"cost_nano": 7, "extra_nano": 3}, (7, None, 3)),
+        ({"cost_nano": 7, "extra_nano": 9}, (7, None, 7)),
+        ({"extra_nano": 3, "provider": "nobody's"}, (None, None, None)),
+        ({"extra_nano": 3, "provider": "anthropic", "model": "claude-opus-4-5"}, (None, 175_003, 3)),
+    )
+    for fields, costs in cases:
+        [row] = rows_of(session("a", record(**fields))).sessions[0].responses
+        assert (row.cost_nano, row.estimate_nano, row.extra_nano) == costs
 
 
 def test_what_has_no_recorded_cost_is_priced():

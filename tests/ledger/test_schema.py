@@ -28,7 +28,18 @@ NULLABLE |= {
     "recorded_nano",
     "duration_ms",
 }
-NULLABLE |= {"window_minutes", "resets_ns", "turns", "last_turn_ns", "response_id", "on_wire_of", "log_file", "log_n"}
+NULLABLE |= {
+    "extra_nano",
+    "recorded_extra_nano",
+    "window_minutes",
+    "resets_ns",
+    "turns",
+    "last_turn_ns",
+    "response_id",
+    "on_wire_of",
+    "log_file",
+    "log_n",
+}
 
 
 @pytest.fixture

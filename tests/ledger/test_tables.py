@@ -73,6 +73,28 @@ def test_until_then_it_cannot_be_asked(path):
         open_ledger(path, write=False)
 
 
+def test_a_column_that_is_added_is_read_from_the_logs(tmp_path):
+    """Version 8 did not count searches: the logs that have not changed since are read again, others have none."""
+    env = environment("claude-code/streamed-rows", build_home("claude-code/streamed-rows", tmp_path))
+    [log] = [path for path in Path(env["HOME"]).rglob("*.jsonl") if "output_tokens" in path.read_text()]
+    log.write_text(log.read_text().replace('"usage":{', '"usage":{"server_tool_use":{"web_search_requests":2},'))
+    path = str(tmp_path / "ledger.sqlite")
+    book = open_ledger(path, PRICES)
+    book.refresh(env)
+    for table in ("responses", "quarter_hours"):
+        assert book.query(f"SELECT MAX(searches) FROM {table}", {}) >= [(2,)]
+        book.connection.execute(f"ALTER TABLE {table} DROP COLUMN searches")
+    book.connection.execute("UPDATE files SET parser = 5")
+    book.connection.execute("PRAGMA user_version = 8")
+    book.close()
+    book = open_ledger(path, PRICES)
+    assert book.query("SELECT SUM(searches) FROM quarter_hours", {}) == [(0,)]
+    book.refresh(env)
+    assert book.query("SELECT SUM(searches) FROM quarter_hours", {}) == book.query("SELECT SUM(2) FROM records", {})
+    assert compare_derived(book.copy()) == []
+    book.close()
+
+
 def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
     """Version 6 did not have it: the logs that have not changed since are read again, others are charged to nothing."""
     env = environment("claude-code/charged-to", build_home("claude-code/charged-to", tmp_path))

@@ -35,7 +35,6 @@ OURS = {
         "marshal",
     ): "rows from a worker: in a file without a name, or in a folder that is ours alone",
     ("ui/line_store.py", "marshal"): "lines of the terminal application, packed in memory",
-    ("fast_dataclasses.py", "exec()"): "the `__init__` of a class, from the names of its fields, as `dataclasses` does",
     ("sources/spool.py", "pickle"): "values of a scan that msgpack cannot hold, in a file without a name",
 }
 """What could run code, of what this program itself has written: packings of a moment before, which nothing else can write, and code."""

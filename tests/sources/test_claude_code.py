@@ -260,8 +260,10 @@ def test_events_and_records_tell_the_same_tokens(path):
     logs = [str(path), *SOURCE.subagent_logs(str(path))]
     sessions = [session for log in logs for session in SOURCE.scan(log, None).sessions]
     records = [record for session in sessions for record in session.records]
-    originals = {record.family for record in records if record.copy_rank == CopyRank.ORIGINAL}
-    records = [one for one in records if one.copy_rank == CopyRank.ORIGINAL or one.family not in originals]
+    top = {}
+    for record in records:
+        top[record.family] = max(top.get(record.family, CopyRank.EMBEDDED), record.copy_rank)
+    records = [one for one in records if one.copy_rank == top[one.family] or top[one.family] < CopyRank.COPIED]
     for record in (record for record in records if record.requests):
         weight = (record.copy_rank, record.usage.output, record.usage.total)
         best[record.key] = max(best.get(record.key, (weight, record)), (weight, record), key=lambda pair: pair[0])
@@ -340,6 +342,19 @@ def test_requests_with_a_price_of_their_own_say_so(tmp_path, odd):
     assert {name: getattr(record, name) for name in odd} == odd
 
 
+def test_searches_of_the_providers_tool_are_counted_once(tmp_path):
+    """The rows of a response repeat their number; a number that is none is damage, and the tokens stay."""
+    row = json.loads(rows_of("streamed-rows")[1])
+    path = tmp_path / f"{ONE}.jsonl"
+    for number, searches in ((2, 2), ("many", 0), (-1, 0), (None, 0)):
+        row["message"]["usage"]["server_tool_use"] = {"web_search_requests": number, "web_fetch_requests": 3}
+        path.write_text(2 * f"{json.dumps(row)}\n")
+        scan = SOURCE.scan(str(path), None)
+        [record] = scan.sessions[0].records
+        assert (record.searches, record.usage.output) == (searches, row["message"]["usage"]["output_tokens"])
+        assert bool(scan.problems.count) == (number in ("many", -1))
+
+
 def test_a_fork_says_nothing_of_its_parents_turns():
     """Copied prompts begin no turn, are marked in the replay, and the copies name the parent."""
     fork = sessions(log("fork-sorts-first"))[ONE]
@@ -350,9 +365,66 @@ def test_a_fork_says_nothing_of_its_parents_turns():
     assert told == [("first", True), ("other way", False)]
 
 
+def test_rows_that_a_compaction_writes_again_are_read_once():
+    """Prompts, results and earlier compactions, too; the same words under a new id are another prompt."""
+    asked = [message for data in of_type(log("compacted-twice"), "llm.request") for message in data["messages"]]
+    assert [one["content"] for one in asked if one["role"] == "user"] == ["first", "second", "first"]
+    assert sessions(log("compacted-twice"))[ONE].turns == 3
+    assert len(of_type(log("compacted-twice"), "tool.call")) == 1
+    assert len(of_type(log("compacted-twice"), "compaction.end")) == 2
+
+
+def test_what_is_written_again_ends_with_the_first_new_row(tmp_path):
+    """A prompt that was never written before is one, whatever its time is."""
+    lines = rows_of("compacted-twice")
+    again = next(number for number, line in enumerate(lines) if line in lines[:number])
+    late = json.loads(lines[0]) | {"uuid": "00000000-0000-4000-8000-999999999999"}
+    late["message"]["content"] = "late"
+    path = tmp_path / f"{ONE}.jsonl"
+    path.write_bytes(b"".join([*lines[: again + 2], json.dumps(late).encode() + b"\n", *lines[again + 2 :]]))
+    asked = [message for data in of_type(str(path), "llm.request") for message in data["messages"]]
+    assert [one["content"] for one in asked if one["role"] == "user"] == ["first", "second", "late", "first"]
+
+
 def test_a_compactions_request_is_beside_the_conversation():
     """What it used is one response of no words, which the next request does not repeat."""
     told = of_type(log("compaction-request"), "llm.response")
     assert [(data["key"].partition(":")[0], data["usage"]["input"]) for data in told] == [
         ("msg_1", 10), ("compaction", 50), ("msg_2", 20),
     ]  # fmt: skip
+
+
+def test_a_responses_region_and_searches_are_its_own_and_its_advisors(tmp_path):
+    """What an advisor says of itself counts for it, else what its response says; no place is anywhere."""
+    row = json.loads(rows_of("advisor")[2])
+    path = tmp_path / f"{ONE}.jsonl"
+    usage, advisor = row["message"]["usage"], row["message"]["usage"]["iterations"][1]
+    for geo, own, regions in (
+        ("US", None, ("us", "us")),
+        ("global", "us", ("", "us")),
+        ("not_available", None, ("", "")),
+    ):
+        usage |= {"inference_geo": geo, "service_tier": "priority", "speed": "fast"}
+        usage["server_tool_use"] = {"web_search_requests": 2}
+        advisor["inference_geo"] = own
+        path.write_text(f"{json.dumps(row)}\n")
+        answer, advice = sessions(str(path))[ONE].records
+        assert (answer.region, advice.region) == regions
+        assert (answer.searches, advice.searches) == (2, 1)
+        assert (advice.kind, advice.parent, advice.key) == ("advisor", answer.key, f"{answer.key}#advisor-1")
+        assert (answer.service_tier, advice.service_tier) == ("priority", "priority")
+        assert (answer.speed, advice.speed) == ("fast", "")
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, "x", 1, [1], [None], [{"type": {}}], [{"type": "advisor_message", "input_tokens": "x"}]]
+)
+def test_odd_iterations_cost_no_response(tmp_path, odd):
+    """The response keeps its counts; a count that is none is damage."""
+    row = json.loads(rows_of("advisor")[2])
+    row["message"]["usage"]["iterations"] = odd
+    path = tmp_path / f"{ONE}.jsonl"
+    path.write_text(f"{json.dumps(row)}\n")
+    scan = SOURCE.scan(str(path), None)
+    assert [record.usage.output for record in scan.sessions[0].records] == [40]
+    assert scan.problems.count == (odd == [{"type": "advisor_message", "input_tokens": "x"}])

@@ -12,6 +12,7 @@ from sessionlog.events.tokens import TokenUsage
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.source_check import _dump
+from sessionlog.sources.fold_usage import UsageFold
 from sessionlog.sources.kit import json_lines, source
 from sessionlog.sources.registry import load_source
 from sessionlog.sources.steps import Prompt, Response, Session, Tokens, Totals
@@ -56,6 +57,9 @@ def steps(row, state):
             yield Prompt(time, "go")
         case "response":
             yield Response(time=time, key=row.key, tokens=used, model="m", cost_nano=row.cost)
+        case "inner":
+            inside = {"kind": "advisor", "parent": "a", "failed": not sum(row.used)}
+            yield Response(time=time, key=row.key, tokens=used, model="wise", **inside)
         case "sum":
             known = {"model": "m", "scope": row.scope, "requests": row.requests, "cost_nano": row.cost}
             yield Totals(time=time, tokens=used, **known)
@@ -161,12 +165,40 @@ def test_the_session_that_goes_on_is_kept_however_many_came_after_it(tmp_path):
     assert dump(scans(SOURCE, log, lines, {len(rows) - 1})) == dump(scans(SOURCE, log, lines, ()))
 
 
+def test_a_response_inside_another_one_is_a_record_of_its_own(tmp_path):
+    """It takes neither the other's rows nor its time, and the session goes on with the other's model and status."""
+    inner, rows = Row("inner", key="a#1", used=(5, 2)), [prompt(), response("a", 10, 1)]
+    [plain] = next(iter(scans(SOURCE, tmp_path / "log.jsonl", lines_of([*rows, response("a", 10, 3)]), ()))).sessions
+    mixed = [*rows, inner, Row("inner", key="a#2"), response("a", 10, 3), inner, response("b", 1, 1)]
+    [scan] = scans(SOURCE, tmp_path / "log.jsonl", lines_of(mixed), ())
+    outer, advice, failed, after = scan.sessions[0].records
+    assert outer.usage == plain.records[0].usage
+    assert (outer.time_ns, outer.model, outer.kind) == (plain.records[0].time_ns, "m", "")
+    assert (advice.model, advice.kind, advice.parent, advice.usage.total) == ("wise", "advisor", "a", 7)
+    assert (advice.active_ms, advice.latency_ms, failed.failed) == (0, None, True)
+    assert (after.model, scan.sessions[0].status) == ("m", None)
+    assert dump(scans(SOURCE, tmp_path / "log.jsonl", lines_of(mixed), {3, 5})) == dump([scan])
+
+
+def test_what_a_response_has_beside_tokens_counts_once(tmp_path):
+    """Its rows repeat the number of searches; the greatest holds."""
+    fold = UsageFold("both", "log", "log", place=lambda: ("", 0, 0))
+    for searches, extra, region in ((1, None, ""), (3, 5, "us"), (2, 4, "")):
+        used = Tokens(TokenUsage(input=1))
+        step = Response(CLOCK, key="a", tokens=used, searches=searches, extra_nano=extra, region=region)
+        fold.take[Response](step)
+    [session] = fold.finish(lambda one, _: one)
+    [record] = session.records
+    assert (record.searches, record.extra_nano, record.region) == (3, 5, "us")
+
+
 THREADS, SCOPES = st.sampled_from(["", "t"]), st.sampled_from(["", "m", "n"])
 COUNTS, COSTS = st.tuples(st.integers(0, 50), st.integers(0, 50)), st.none() | st.integers(0, 99)
 SESSIONS = st.sampled_from(["", "s"])
 ROWS = st.lists(
     st.builds(prompt, session=SESSIONS, thread=THREADS)
     | st.builds(Row, st.just("response"), SESSIONS, THREADS, st.sampled_from("abcdef"), COUNTS, cost=COSTS)
+    | st.builds(Row, st.just("inner"), SESSIONS, THREADS, st.sampled_from("xyz"), COUNTS)
     | st.builds(Row, st.just("sum"), SESSIONS, THREADS, st.just(""), COUNTS, SCOPES, st.integers(0, 9), COSTS),
     min_size=2,
     max_size=16,

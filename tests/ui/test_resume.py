@@ -1,11 +1,11 @@
 """Commands that resume a session in its own agent."""
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
 from sessionlog.analytics.sessions import SessionSummary
-from sessionlog.fast_dataclasses import replace
 from sessionlog.ui.resume import COMMANDS, resume_command
 
 SESSION = SessionSummary(

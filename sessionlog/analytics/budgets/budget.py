@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,7 +38,6 @@ from sessionlog.analytics.budgets.reservations import Live, live_reservations, r
 from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule, parse_budget, parse_each_budget
 from sessionlog.analytics.budgets.sums import is_excluded, scope_of, time_of, use_since
 from sessionlog.errors import InvalidQuery, InvalidSettings
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.settings import load_settings

@@ -6,6 +6,7 @@ reservations.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import attrgetter
 
 from sessionlog.analytics.budgets import tamper_check
@@ -18,7 +19,6 @@ from sessionlog.analytics.report import Report
 from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.engine import scan_in_parallel
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import overload
 
 from sessionlog.analytics.diff.message import DiffMessage
 from sessionlog.analytics.diff.message_list import MessageList
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.seen import common_length
 
 _CLOSE = 6_000  # pairs of equal elements, the measure of difflib's work

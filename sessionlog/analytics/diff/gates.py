@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass
 
 Figures = Mapping[str, Any]
 GateName = Literal["max-cost", "max-requests", "max-tokens", "max-duration", "same-tools"]

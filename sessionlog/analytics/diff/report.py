@@ -9,6 +9,7 @@ counted, and are not a difference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -19,7 +20,6 @@ from sessionlog.analytics.diff.message_list import MessageList
 from sessionlog.analytics.diff.side import Side, is_same_log, read_side
 from sessionlog.analytics.diff.transcript import ToolUse, Transcript
 from sessionlog.errors import Problem, problems_dict
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.transcript.fold import OWN
 
 TYPE_CHECKING = False

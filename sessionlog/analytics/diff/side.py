@@ -6,11 +6,11 @@ Cost is recorded, else estimated at the record's date, else None, never 0.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.analytics.diff.transcript import Transcript, fold_transcript
 from sessionlog.analytics.sessions import SessionSummary, find_sessions, list_sessions
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.sources.find import name_of_session
 from sessionlog.transcript.fold import OWN
 from sessionlog.transcript.inherited import read_session

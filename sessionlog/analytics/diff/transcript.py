@@ -8,6 +8,7 @@ sub-agents. Long texts are cut, so that a long log fits into memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import structs
@@ -18,7 +19,6 @@ from sessionlog.context.snapshots.tools import read_tools
 from sessionlog.context.steps import read_duration
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.hashes import digest_of
 from sessionlog.messages.content_text import text_of
 from sessionlog.messages.entry import Entry

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sessionlog import files
 from sessionlog.analytics.conditions import within_64_bits
 from sessionlog.engine.scanner import scanner
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem, log_problem
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.identity import path_of
 from sessionlog.sources.discover import discover, find_logs

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,6 @@ from sessionlog.analytics.sql.result_stream import read_batch, unique_names
 from sessionlog.engine.shares import map_shares
 from sessionlog.engine.workers import usable_cores
 from sessionlog.errors import InvalidQuery, Problem
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.event_files import EventFile, Wanted, write_rows
 from sessionlog.transcript.event_rows import COLUMNS
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
 
 from sessionlog.errors import InvalidQuery
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,10 @@ that do not count.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from sessionlog.fast_dataclasses import dataclass
+from sessionlog.ledger.columns import Label, Response, columns_of
 from sessionlog.ledger.schema import FROM, status
 
 _SECOND_NS = 1_000_000_000
@@ -52,8 +54,72 @@ class View:
         return tuple(column.name for column in self.columns)
 
 
-def _columns(*columns: tuple[str, str, str]) -> tuple[ViewColumn, ...]:
-    return tuple(ViewColumn(name=name, sql=sql, description=text) for name, sql, text in columns)
+_MEANINGS = {
+    "time": "RFC 3339, UTC; date(time, 'localtime') is the local day",
+    "source": "the agent whose log it is, e.g. claude-code",
+    "session": "the session's id",
+    "provider": "who served it",
+    "model": "the model asked for",
+    "response_model": "the model that answered",
+    "project": "the folder it was about",
+    "branch": "the git branch",
+    "agent": "`main`, or a sub-agent's name",
+    "version": "the agent program's version",
+    "harness": "the agent program",
+    "route": "the route chosen",
+    "status": "how the session ended: success, error, running, unfinished and others",
+    "requests": "LLM calls: 1, or 0 for what a session used beyond its requests",
+    "failed_requests": "LLM calls that failed",
+    "failed": "1 if it failed",
+    "input_tokens": "tokens that touched no cache",
+    "output_tokens": "generated tokens, reasoning included",
+    "cache_read_tokens": "tokens served from a cache",
+    "cache_write_tokens": "tokens written to a cache",
+    "reasoning_tokens": "the part of the output that was reasoning",
+    "total_tokens": "all classes together",
+    "known_cost_usd": "the cost that the log records",
+    "estimated_cost_usd": "the cost by the price list where the log records none",
+    "cost_usd": "both together; NULL if neither is known",
+    "cost_is_partial": "1 if a part of it has no price",
+    "cache_savings_usd": "what it would cost more without a cache, at list prices",
+    "latency_ms": "the call's time",
+    "granularity": "`request`, or `session` for a whole session in one row",
+    "quality": "exact, partial or estimated",
+    "speed": "the speed paid for, e.g. fast",
+    "service_tier": "the tier paid for",
+    "archived": "1 if the log has been deleted since",
+    "path": "the log",
+    "skill": "the skill that the log charges the response to; empty for none",
+    "plugin": "the plugin that it charges it to; empty for none",
+    "mcp": "the MCP server that it charges it to, or that the response calls; empty for none",
+    "parent": "the session that it was forked from",
+    "start": "when it began, RFC 3339, UTC",
+    "last": "its last event",
+    "models": "its models, with commas",
+    "duration_ms": "how long it took",
+    "prompt": "the user's first words",
+    "error": "why it failed",
+    "metadata": "JSON: json_extract(metadata, '$.KEY')",
+    "counted": "0 if usage leaves it out",
+    "tool": "its name",
+    "server": "its MCP server, or `built-in`",
+    "finished": "0 if the log has no result of it",
+    "output_bytes": "the size of what it gave",
+}
+"""Column → its meaning, for users; a column of the ledger that is not here is called by its name."""
+
+
+def _columns(columns: Mapping[str, str]) -> tuple[ViewColumn, ...]:
+    """Return columns, given as name → expression."""
+    return tuple(
+        ViewColumn(name=name, sql=sql, description=_MEANINGS.get(name, name.replace("_", " ")))
+        for name, sql in columns.items()
+    )
+
+
+def _of(table: str, *names: str) -> dict[str, str]:
+    """Return columns of a table as they are."""
+    return {name: f"{table}.{name}" for name in names}
 
 
 def _time(column: str) -> str:
@@ -63,59 +129,50 @@ def _time(column: str) -> str:
     return f"strftime('%Y-%m-%dT%H:%M:%S', {seconds}, 'unixepoch') || printf('.%06dZ', {part} / 1000)"
 
 
-def _sum(column: str) -> str:
-    """A sum that cannot overflow, whatever is in a log; exact up to 2**53."""
-    return f"CAST(TOTAL(c.{column}) AS INTEGER)"
+_USD = {"cost_nano": "known_cost_usd", "estimate_nano": "estimated_cost_usd", "saved_nano": "cache_savings_usd"}
+_NUMBERS = {
+    column.name: f"{column.name}_tokens" if "tokens" in column.words
+    else _USD.get(column.name, column.name.replace("_nano", "_usd"))
+    for column in columns_of(Response) if "sum" in column.words and column.name != "active_ms"
+}  # fmt: skip
+"""Column of responses that adds up → its name in views."""
 
 
-def _money(column: str) -> str:
-    return f"CASE WHEN COUNT(c.{column}) THEN TOTAL(c.{column}) / 1e9 END"
+def _numbers(count: str, money: str, *columns: str) -> dict[str, str]:
+    """Return columns that add up, of these names or all, given the expressions of a count and of nano-dollars."""
+    return {_NUMBERS[name]: (money if name.endswith("_nano") else count).format(name) for name in columns or _NUMBERS}
 
 
+_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
+_TOTAL = "CAST(TOTAL(c.input) + TOTAL(c.cache_read) + TOTAL(c.cache_write) + TOTAL(c.output) AS INTEGER)"
 _COST = """CASE WHEN COUNT(c.cost_nano) + COUNT(c.estimate_nano)
     THEN (TOTAL(c.cost_nano) + TOTAL(c.estimate_nano)) / 1e9 END"""
 _STATUS = f"COALESCE(NULLIF({status('{now}')}, ''), 'unknown')"
-_TIME_FORMAT = "RFC 3339, UTC; date(time, 'localtime') is the local day"
+_OF_RECORD = ("r.{0}", "r.{0} / 1e9")
+_OF_SESSION = ("CAST(TOTAL(c.{0}) AS INTEGER)", "CASE WHEN COUNT(c.{0}) THEN TOTAL(c.{0}) / 1e9 END")
+"""The latter cannot overflow, whatever is in a log, and are exact up to 2**53."""
 
 USAGE = View(
     name="usage",
     description="one row per response that counts (some logs have only whole sessions: `granularity`)",
     columns=_columns(
-        ("time", _time("r.time_ns"), _TIME_FORMAT),
-        ("source", "s.source", "the agent whose log it is, e.g. claude-code"),
-        ("session", "s.session", "the session's id"),
-        ("provider", "l.provider", "who served it"),
-        ("model", "l.model", "the model asked for"),
-        ("response_model", "l.response_model", "the model that answered"),
-        ("project", "l.project", "the folder it was about"),
-        ("branch", "l.branch", "the git branch"),
-        ("agent", "l.agent", "`main`, or a sub-agent's name"),
-        ("version", "l.version", "the agent program's version"),
-        ("harness", "s.harness", "the agent program"),
-        ("route", "s.route", "the route chosen"),
-        ("status", _STATUS, "how the session ended: success, error, running, unfinished and others"),
-        ("requests", "r.requests", "1; 0 for what a session used beyond its requests"),
-        ("failed", "r.failed", "1 if the request failed"),
-        ("input_tokens", "r.input", "tokens that touched no cache"),
-        ("output_tokens", "r.output", "generated tokens, reasoning included"),
-        ("cache_read_tokens", "r.cache_read", "tokens served from a cache"),
-        ("cache_write_tokens", "r.cache_write", "tokens written to a cache"),
-        ("reasoning_tokens", "r.reasoning", "the part of the output that was reasoning"),
-        ("total_tokens", "r.input + r.cache_read + r.cache_write + r.output", "all classes together"),
-        ("known_cost_usd", "r.cost_nano / 1e9", "the cost that the log records"),
-        ("estimated_cost_usd", "r.estimate_nano / 1e9", "the cost by the price list where the log records none"),
-        ("cost_usd", "COALESCE(r.cost_nano, r.estimate_nano) / 1e9", "one of the two; NULL if neither is known"),
-        ("latency_ms", "r.latency_ms", "the call's time"),
-        ("granularity", "l.granularity", "`request`, or `session` for a whole session in one row"),
-        ("quality", "l.quality", "exact, partial or estimated"),
-        ("speed", "l.speed", "the speed paid for, e.g. fast"),
-        ("service_tier", "l.service_tier", "the tier paid for"),
-        ("archived", "s.archived", "1 if the log has been deleted since"),
-        ("path", "s.path", "the log"),
-        ("cache_savings_usd", "r.saved_nano / 1e9", "what it would cost more without a cache, at list prices"),
-        ("skill", "l.skill", "the skill that the log charges the response to; empty for none"),
-        ("plugin", "l.plugin", "the plugin that it charges it to; empty for none"),
-        ("mcp", "l.mcp", "the MCP server that it charges it to, or that the response calls; empty for none"),
+        {
+            "time": _time("r.time_ns"),
+            **_of("s", "source", "session"),
+            **_of("l", "provider", "model", "response_model", "project", "branch", "agent", "version"),
+            **_of("s", "harness", "route"),
+            "status": _STATUS,
+            **_numbers(*_OF_RECORD, "requests", "failed", *_CLASSES),
+            "total_tokens": "r.input + r.cache_read + r.cache_write + r.output",
+            **_numbers(*_OF_RECORD, "cost_nano", "estimate_nano"),
+            "cost_usd": "COALESCE(r.cost_nano, r.estimate_nano) / 1e9",
+            "latency_ms": "r.latency_ms",
+            **_of("l", "granularity", "quality", "speed", "service_tier"),
+            **_of("s", "archived", "path"),
+            **_numbers(*_OF_RECORD, "saved_nano"),
+            **_of("l", *Label._fields),
+            **_numbers(*_OF_RECORD),
+        }
     ),
     tables=f"{FROM.replace('records r', 'main.records r').replace('sessions s', 'main.sessions s')} WHERE s.counted",
 )
@@ -124,43 +181,25 @@ SESSIONS = View(
     name="sessions",
     description="one row per session that has a response or a sum of them",
     columns=_columns(
-        ("source", "s.source", "the agent whose log it is"),
-        ("session", "s.session", "its id"),
-        ("path", "s.path", "its log"),
-        ("parent", "s.parent", "the session that it was forked from"),
-        ("start", _time("s.start_ns"), "RFC 3339, UTC"),
-        ("last", _time("s.last_ns"), "its last event"),
-        ("status", _STATUS, "success, error, running, unfinished and others"),
-        ("project", "s.project", "its folder"),
-        ("harness", "s.harness", "the agent program"),
-        ("route", "s.route", "the route chosen"),
-        ("models", "group_concat(DISTINCT l.model)", "its models, with commas"),
-        ("duration_ms", f"COALESCE(s.duration_ms, {_sum('active_ms')})", "its wall time"),
-        ("prompt", "s.prompt", "the user's first words"),
-        ("error", "s.error", "why it failed"),
-        ("requests", _sum("requests"), "LLM calls"),
-        ("failed_requests", _sum("failed"), "those that failed"),
-        ("input_tokens", _sum("input"), "tokens that touched no cache"),
-        ("output_tokens", _sum("output"), "generated tokens"),
-        ("cache_read_tokens", _sum("cache_read"), "tokens served from a cache"),
-        ("cache_write_tokens", _sum("cache_write"), "tokens written to a cache"),
-        ("reasoning_tokens", _sum("reasoning"), "the part of the output that was reasoning"),
-        (
-            "total_tokens",
-            "CAST(TOTAL(c.input) + TOTAL(c.cache_read) + TOTAL(c.cache_write) + TOTAL(c.output) AS INTEGER)",
-            "all classes together",
-        ),
-        ("known_cost_usd", _money("cost_nano"), "the cost that its log records"),
-        ("estimated_cost_usd", _money("estimate_nano"), "the cost of the rest by the price list"),
-        (
-            "cost_usd",
-            _COST,
-            "both together; NULL if neither is known",
-        ),
-        ("cost_is_partial", "MAX(c.unknown)", "1 if a part of it has no price"),
-        ("metadata", "s.metadata", "JSON: json_extract(metadata, '$.KEY')"),
-        ("counted", "s.counted", "0 if usage leaves it out"),
-        ("archived", "s.archived", "1 if its logs have been deleted since"),
+        {
+            **_of("s", "source", "session", "path", "parent"),
+            "start": _time("s.start_ns"),
+            "last": _time("s.last_ns"),
+            "status": _STATUS,
+            **_of("s", "project", "harness", "route"),
+            "models": "group_concat(DISTINCT l.model)",
+            "duration_ms": "COALESCE(s.duration_ms, CAST(TOTAL(c.active_ms) AS INTEGER))",
+            **_of("s", "prompt", "error"),
+            **_numbers(*_OF_SESSION, "requests"),
+            "failed_requests": _OF_SESSION[0].format("failed"),
+            **_numbers(*_OF_SESSION, *_CLASSES),
+            "total_tokens": _TOTAL,
+            **_numbers(*_OF_SESSION, "cost_nano", "estimate_nano"),
+            "cost_usd": _COST,
+            "cost_is_partial": "MAX(c.unknown)",
+            **_of("s", "metadata", "counted", "archived"),
+            **{name: sql for name, sql in _numbers(*_OF_SESSION).items() if name != "failed"},
+        }
     ),
     tables="main.sessions s JOIN main.quarter_hours c ON c.session_id = s.id "
     "JOIN main.labels l ON l.id = c.label_id GROUP BY s.id",
@@ -170,20 +209,14 @@ TOOLS = View(
     name="tools",
     description="one row per tool call that counts",
     columns=_columns(
-        ("time", _time("r.time_ns"), _TIME_FORMAT),
-        ("source", "s.source", "the agent whose log it is"),
-        ("session", "s.session", "the session's id"),
-        ("tool", "r.tool", "its name"),
-        ("server", "r.server", "its MCP server, or `built-in`"),
-        ("agent", "r.agent", "`main`, or a sub-agent's name"),
-        ("project", "r.project", "the folder it was about"),
-        ("status", _STATUS, "how the session ended"),
-        ("finished", "r.finished", "0 if the log has no result of it"),
-        ("failed", "r.failed", "1 if it failed"),
-        ("duration_ms", "r.duration_ms", "how long it took"),
-        ("output_bytes", "r.output_bytes", "the size of what it gave"),
-        ("archived", "s.archived", "1 if the log has been deleted since"),
-        ("path", "s.path", "the log"),
+        {
+            "time": _time("r.time_ns"),
+            **_of("s", "source", "session"),
+            **_of("r", "tool", "server", "agent", "project"),
+            "status": _STATUS,
+            **_of("r", "finished", "failed", "duration_ms", "output_bytes"),
+            **_of("s", "archived", "path"),
+        }
     ),
     tables="main.tools r JOIN main.sessions s ON s.id = r.session_id",
 )

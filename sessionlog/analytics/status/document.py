@@ -193,10 +193,8 @@ def _context(query: Query, found: SessionRow | None, why: dict[str, str]) -> dic
         why["context"] = why["session"] if found is None else "no request of the main agent has tokens in the log"
         return None
     used, time_ns, model, window = last
-    reason = f"the window of {model} is not known"
-    if window is not None and used > window:
-        reason, window = f"more than the {window} tokens that are known of {model} were sent: it has a larger one", None
     if window is None:
+        reason = f"no window of {model} is known that holds {used} tokens"
         why |= {"context.window": reason, "context.percent": reason}
     return {
         "used": used,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from sessionlog.analytics.status.answer import Status, answer
 from sessionlog.analytics.status.statusline_input import StatuslineInput
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.ledger.book import Book
 
 TYPE_CHECKING = False

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
 from sessionlog.analytics.status.logs import ask_logs, is_alone
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.ledger.identity import path_of
 
 TYPE_CHECKING = False

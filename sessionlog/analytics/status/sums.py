@@ -129,15 +129,15 @@ def turns_of_all(query: Query) -> tuple[int | None, bool]:
 
 
 def last_request(query: Query, session_id: int) -> tuple[int, int, str, int | None] | None:
-    """Return the main agent's last (prompt tokens, time, model, context window: as logged, else that of the model)."""
+    """Return the last (prompt tokens, time, model, context window) of the main agent; the window may be unknown."""
     rows = query(_LAST.format(which=_OF_MAIN), {"id": session_id})
     if not rows:
         return None
-    from sessionlog.context.windows import find_context_window
+    from sessionlog.context.windows import window_for
 
     used, time_ns, provider, model, answered, logged = rows[0]
-    window = logged if type(logged) is int else None
-    window = window or find_context_window(model, provider) or find_context_window(answered, provider)
+    logged = logged if type(logged) is int else None
+    window = window_for(used, logged, models=(model, answered), provider=provider)
     return int(used), time_ns, str(model), window
 
 

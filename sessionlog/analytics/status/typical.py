@@ -7,7 +7,7 @@ scope: a budget for other models does not limit them. The module imports little 
 
 from __future__ import annotations
 
-from sessionlog.json_reader import read_json
+import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,14 +117,12 @@ def task_of(metadata: str) -> str | None:
     """Return the `task` that a session's metadata names."""
     if '"task"' not in metadata:
         return None
-    found = read_json(metadata)
+    found = json.loads(metadata)
     value = found.get("task") if isinstance(found, dict) else None
     if value is None or value == "":
         return None
     if isinstance(value, str):
         return value[:_LONGEST]
-    import json
-
     return json.dumps(value, ensure_ascii=False, sort_keys=True)[:_LONGEST]
 
 

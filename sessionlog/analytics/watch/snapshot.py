@@ -7,11 +7,12 @@ length. The window is the same for every session, so the paces of sessions add u
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sessionlog.analytics.limits import RateLimit, stamp
 from sessionlog.analytics.status.sums import NANO
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.times import SECOND
-from sessionlog.fast_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

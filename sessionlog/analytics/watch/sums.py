@@ -6,11 +6,12 @@ logs are elsewhere (on another machine, or of another environment) are left out,
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from sessionlog.analytics.conditions import STATUS, filter_condition, matches, within_64_bits
 from sessionlog.analytics.status.sums import last_model, last_request
 from sessionlog.analytics.watch.snapshot import STEP_NS, STEPS, Pace, Running, RunningSession, WatchEvent, add
 from sessionlog.events.names import UNKNOWN
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.schema import RUNNING_NS
 
 TYPE_CHECKING = False
@@ -115,7 +116,7 @@ def last_context(query: Query, session_id: int) -> tuple[str, int | None, int | 
         model = last_model(query, session_id)
         return "" if model in {None, UNKNOWN} else str(model), None, None
     used, _, model, window = last
-    return model, used, None if window is None or used > window else window
+    return model, used, window
 
 
 def running_session(one: Running, context: tuple[str, int | None, int | None], pace: Pace) -> RunningSession:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Self
@@ -26,7 +27,6 @@ from sessionlog.analytics.watch.snapshot import (
     window_start,
 )
 from sessionlog.analytics.watch.sums import Window, find_events, find_running, last_context, paces_of, running_session
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.keep_open import KeptBook
 from sessionlog.ledger.schema import RUNNING_NS

@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog import files
@@ -17,7 +18,6 @@ from sessionlog.conversation.history.rules import last_turn
 from sessionlog.conversation.session import Session
 from sessionlog.conversation.stores.memory import MemoryStore
 from sessionlog.errors import SessionLogError, StaleSession
-from sessionlog.fast_dataclasses import dataclass, field
 
 
 class Terminated(SystemExit):

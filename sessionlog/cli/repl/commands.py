@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from sessionlog.cli.context import context
@@ -10,7 +11,6 @@ from sessionlog.cli.options import settings_of
 from sessionlog.cli.repl.chat import Chat
 from sessionlog.cli.reports import report_function
 from sessionlog.cli.status import status
-from sessionlog.fast_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ pydantic-ai is not imported. Tokens are counted by `count_tokens` for the model,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,6 @@ from sessionlog.context.tokens import TokenCount, count_tokens
 from sessionlog.context.usage import SessionUsage, TurnUsage, sum_turns
 from sessionlog.context.xray.measure import IMAGE
 from sessionlog.events.times import format_time
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import Piece
 from sessionlog.messages.json_value import json_text
 

@@ -7,12 +7,12 @@ one is not. Thinking and refused tool calls count like all other messages.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sessionlog.context.snapshots.snapshot_items import MessageDetailSnapshot, ToolDetailSnapshot
 from sessionlog.context.usage import CamelCase
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW
-from sessionlog.fast_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

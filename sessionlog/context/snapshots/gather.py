@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.context.snapshots.logged import LogLike, SnapshotInput, read_logged_session
 from sessionlog.context.snapshots.tools import read_tools, tools_of_agent
 from sessionlog.context.snapshots.turns import fold_turns, number_turns, steps_of, turn_seconds
-from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, find_context_window
-from sessionlog.fast_dataclasses import replace
+from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW, window_for
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.read import read_entries
 
@@ -55,10 +55,8 @@ def gather(
 
 def _window_of(model: str | None, known: SnapshotInput) -> int | None:
     """Return the model's window as logged, else from the table; for an alias that of the model that answered."""
-    if known.window and model in (None, known.model):
-        return known.window
-    found = (find_context_window(name, known.provider) for name in (model, known.served) if name)
-    return next(filter(None, found), None)
+    logged = known.window if model in (None, known.model) else None
+    return window_for(known.prompt_tokens or 0, logged, models=(model, known.served), provider=known.provider)
 
 
 def _with_history(known: SnapshotInput, messages: tuple[Entry, ...]) -> SnapshotInput:

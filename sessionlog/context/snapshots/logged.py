@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.context.snapshots.tools import Tool, read_tools
@@ -18,7 +19,6 @@ from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import SECOND, utc_time
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.messages.entry import Entry
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry

@@ -10,13 +10,13 @@ system prompt that was not logged, tools, overhead).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.context.snapshots.snapshot_items import MessageSnapshot, ToolSnapshot
 from sessionlog.context.steps import RequestUsageSnapshot, StepRecord, record_steps, to_csv
 from sessionlog.context.usage import SessionUsage, TurnUsage, camel_dict
 from sessionlog.context.windows import DEFAULT_CONTEXT_WINDOW
-from sessionlog.fast_dataclasses import dataclass
 
 _BEFORE_WINDOW = (
     "agent_id", "system_prompts", "system_prompt_tokens", "tools", "tool_tokens", "history_tool_call_tokens",

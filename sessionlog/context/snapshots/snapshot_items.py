@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.context.usage import CamelCase, camel_dict
-from sessionlog.fast_dataclasses import dataclass
 
 CUT = 200
 """Characters of a message in `to_dict`."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-from sessionlog.fast_dataclasses import dataclass, field, replace
 
 Json = Any
 _ToolAndDefinition = tuple["Tool", Any]  # the live definition is the argument of filters

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -23,7 +24,6 @@ from sessionlog.context.xray.requests import History, Packed, Sample, Window, na
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.times import parse_time
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.transcript.damage import Damage
 from sessionlog.transcript.fold import ConversationFold, has_compacted
 from sessionlog.transcript.sent_prompt import SentPrompt

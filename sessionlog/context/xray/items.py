@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sessionlog.context.xray.measure import TOOL_INSTRUCTIONS
 from sessionlog.context.xray.parts import Item
 from sessionlog.context.xray.pieces import Piece
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.sources.record import server_of
 
 _MIN_TOKENS = 30  # smaller repeats do not matter

@@ -11,13 +11,12 @@ The log gives an estimate, the provider a count. `fit` reconciles them:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from msgspec import structs
 
 from sessionlog.context.xray.pieces import Piece
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.sources.record import server_of
 
 KINDS = ("system", "tools", "history", "tool_results", "turn", "not_in_log")

@@ -8,10 +8,10 @@ request. `growth` has the same number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from sessionlog.context.windows import find_context_window
+from sessionlog.context.windows import window_for
 from sessionlog.context.xray.history import fold_history
 from sessionlog.context.xray.items import Repeat, find_repeats, list_items
 from sessionlog.context.xray.parts import (
@@ -28,7 +28,6 @@ from sessionlog.context.xray.pieces import total
 from sessionlog.context.xray.requests import History, Packed, Window
 from sessionlog.errors import InvalidQuery, LogNotReadable, Problem
 from sessionlog.events.times import format_time
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
 from sessionlog.transcript.fold import OWN
@@ -210,7 +209,7 @@ def _report(log: Log, session: str, history: History, window: Window) -> Context
         time_ns=window.time_ns,
         model=window.model,
         provider=window.provider,
-        window_tokens=_size_of(window, size),
+        window_tokens=window_for(size, window.size, models=(window.model, window.served), provider=window.provider),
         parts=with_shares(parts),
         total_tokens=sum(part.tokens for part in parts),
         reported_tokens=sample.reported,
@@ -225,15 +224,6 @@ def _report(log: Log, session: str, history: History, window: Window) -> Context
         problem_count=history.problem_count,
         problems=history.problems,
     )
-
-
-def _size_of(window: Window, held: int) -> int | None:
-    """Return the model's window: as logged, else from the table; for an alias (`opus`) that of the model that answered.
-
-    A window smaller than `held` is wrong, and not returned.
-    """
-    known = (find_context_window(name, window.provider) for name in (window.model, window.served) if name)
-    return next((size for size in (window.size, *known) if size and size >= held), None)
 
 
 def _growth(samples: Iterable[tuple[int, ...]], *, is_whole: bool) -> Iterator[tuple[int, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar, overload
 
@@ -11,7 +12,6 @@ from msgspec import structs
 
 from sessionlog.context.xray.pieces import Piece
 from sessionlog.errors import Problem
-from sessionlog.fast_dataclasses import dataclass
 
 T = TypeVar("T")
 

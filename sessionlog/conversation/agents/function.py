@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.conversation.turns.pieces import (
@@ -20,7 +21,6 @@ from sessionlog.conversation.turns.pieces import (
     ToolReturned,
 )
 from sessionlog.errors import AgentError
-from sessionlog.fast_dataclasses import replace
 from sessionlog.logger.tool_timer import called_function
 from sessionlog.messages.message import Message, ToolRequest
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -55,7 +56,6 @@ from sessionlog.conversation.turns.pieces import (
 from sessionlog.conversation.turns.tool import Tool, error_message, result_message
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
-from sessionlog.fast_dataclasses import replace
 from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest, content_of
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sessionlog.errors import InvalidHistory
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.message import Message, ToolRequest
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sessionlog.errors import InvalidHistory, InvalidSettings
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.messages.message import Message
 
 Summary = Callable[[Sequence[Message]], str]

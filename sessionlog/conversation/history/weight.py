@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from sessionlog.context.tokens import count_tokens, count_tokens_json
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.message import Content, ContentPart, Message
 from sessionlog.messages.message_json import message_to_dict
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sessionlog.conversation.history.rules import is_summary
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.conversation.history.weight import size_of
 from sessionlog.errors import InvalidHistory
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.json_value import strict_json
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.messages.message_json import (

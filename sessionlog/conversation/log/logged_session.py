@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sessionlog.archive.find import open_session
@@ -19,7 +20,6 @@ from sessionlog.errors import InvalidHistory, InvalidSessionId, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, field, replace
 from sessionlog.files import stat_path
 from sessionlog.logger.ids import check_session_id
 from sessionlog.logger.session_logger import SessionLogger

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sessionlog.conversation.history.truncation import Truncation
@@ -30,7 +31,6 @@ from sessionlog.conversation.log.event_codec import (
 from sessionlog.conversation.turns.pieces import Reply, ToolReturned
 from sessionlog.errors import StaleSession
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import replace
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import describe

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import FunctionType
 from typing import Any
 
 from sessionlog.conversation.turns.pieces import Reply, Response
 from sessionlog.errors import AgentError, MissingExtra
-from sessionlog.fast_dataclasses import replace
 
 _FENCED = re.compile(r"\A\s*```[A-Za-z0-9_-]*[ \t\r]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
 _NO_SCHEMAS = (str, bytes, int, float, list, tuple, set, frozenset, FunctionType)

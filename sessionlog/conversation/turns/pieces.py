@@ -8,11 +8,11 @@ itself yields a `ToolReturned` for each, then the next answer. A stream yields t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog.conversation.history.truncation import Truncation
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.messages.message import Message, ToolRequest
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 from typing import Any, Literal, Protocol, Self
@@ -33,7 +34,6 @@ from sessionlog.conversation.turns.loops import (
 )
 from sessionlog.conversation.turns.pieces import Done, StreamPiece
 from sessionlog.errors import AgentError
-from sessionlog.fast_dataclasses import dataclass
 
 _POLL_SECONDS = 0.05  # how often a pause checks for cancellation
 

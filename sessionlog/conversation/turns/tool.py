@@ -14,13 +14,13 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.logger.tool_timer import called_function
 from sessionlog.messages.json_value import json_text
 from sessionlog.messages.message import Content, ContentPart, Message, ToolRequest

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from time import monotonic
@@ -38,7 +39,6 @@ from sessionlog.conversation.turns.streams import Do, Pause, Step, Steps, Stream
 from sessionlog.conversation.turns.tool import call_tool, error_message, result_message
 from sessionlog.errors import AgentError, InvalidHistory, NotRecorded, SessionNotSaved, StaleSession
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import replace
 from sessionlog.logger.tool_timer import describe
 from sessionlog.messages.message import ContentPart, Message, ToolRequest
 from sessionlog.messages.message_json import content_from_json

@@ -16,9 +16,9 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.proxy.agents.draft import Draft
 from sessionlog.proxy.agents.settings_files import as_table, parse_json, read_json, text_at
 

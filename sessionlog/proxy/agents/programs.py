@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-
-from sessionlog.fast_dataclasses import dataclass
+from dataclasses import dataclass
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _VERSION = re.compile(r"(?<=.)@[^/]*$")

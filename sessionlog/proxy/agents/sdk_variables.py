@@ -19,9 +19,9 @@ a proxy before Anthropic, and is set only where the requests do end there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.proxy.agents.draft import Draft
 
 ANTHROPIC = "https://api.anthropic.com"

@@ -11,8 +11,8 @@ with. For the others:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.proxy.agents.claude_code import plan_claude_code
 from sessionlog.proxy.agents.codex import plan_codex
 from sessionlog.proxy.agents.copilot import plan_copilot

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.render.replay.blocks import (
     Block,
     Cost,
@@ -42,7 +42,7 @@ class Turn:
     number: int = 0
     prompt: str = ""
     time_ns: int | None = None
-    usage: TokenUsage = TokenUsage()
+    usage: TokenUsage = field(default_factory=TokenUsage)
     nano: int = 0
     estimated: bool = False
     priced: int = 0

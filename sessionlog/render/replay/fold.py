@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal
 
@@ -33,7 +34,6 @@ from sessionlog.events.payloads import (
     ToolCall,
 )
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.entry import content_text
 from sessionlog.messages.json_value import valid_text
 from sessionlog.render.replay.blocks import (

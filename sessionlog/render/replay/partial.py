@@ -6,10 +6,10 @@ That happens to a killed agent or a broken connection. The collected size is bou
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from sessionlog.events.payloads import LLMDelta
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, field
 from sessionlog.render.replay.blocks import Block, Call, ResponseBlock, Served, ToolCallBlock
 from sessionlog.sources import values
 

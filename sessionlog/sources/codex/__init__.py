@@ -8,8 +8,8 @@ Where: `$CODEX_HOME`, else `~/.codex`: `sessions/YYYY/MM/DD/rollout-<time>-<thre
 Shape: rows `{"timestamp", "type", "payload"}`, since 0.160 with an `ordinal`. `session_meta` (id, cwd, cli_version,
 model_provider, source, git, forked_from_id), `turn_context` (model, cwd, turn_id), `response_item` (message, reasoning,
 calls and their outputs), `event_msg` (token_count, user_message, task_started, task_complete, turn_aborted, error,
-stream_error, mcp_tool_call_end, item_completed, …), `token_usage_record`, `compacted`. Until September 2025: a header
-`{"id", "timestamp", "git"}` and bare items, without counts, times and ends.
+stream_error, mcp_tool_call_end, thread_settings_applied, …), `token_usage_record`, `compacted`. Until September 2025: a
+header `{"id", "timestamp", "git"}` and bare items, without counts, times and ends.
 
 Traps:
 - Counters are running totals and are repeated; see `rows`. Input includes cached tokens, output reasoning. Up to
@@ -28,6 +28,8 @@ Traps:
   with no usage and no price, unless it is about something local (sandbox, rollback); `stream_error` rows are attempts
   of the same request. Where a turn ends in the middle of these, they are the failure. Some versions log a refused
   request as a turn without a last message, and nothing else.
+- `thread_settings_applied.thread_settings.service_tier` is what requests ask for until the next such row; since 0.153
+  the usage rows name the tier that was served. `fast` is `priority`; `default`, `auto`, null and nothing are standard.
 - `originator` is free text, and other agents write this format too: their models are unknown without a turn_context.
 - A crash leaves a torn row; when the thread is resumed, the next row is glued to it.
 - `history.jsonl` and `session_index.jsonl` in the home are no logs.
@@ -210,7 +212,7 @@ def _make_source(row: type[Row], meaning: Callable[[Any, Any], Steps]) -> Source
         finish=finish,
         session_of=_session_of,
         name_sessions=_name_sessions,
-        parser_version=6,
+        parser_version=7,
         subagent_logs=_subagent_logs,
         parent_of=_parent_of,
     )

@@ -59,6 +59,7 @@ from sessionlog.sources.kit import (
     measure,
     name,
     read_json,
+    read_tier,
     read_time,
     text,
 )
@@ -112,6 +113,7 @@ class State(Struct):
         inherits: It began with its parent's counter.
         last: The time of the last row that means nothing else.
         model: The model now.
+        tier: The service tier that requests ask for now; "" for the standard one.
         window: The size of its context window.
         cwd: The working folder now.
         counter: The thread's total.
@@ -139,6 +141,7 @@ class State(Struct):
     inherits: bool = False
     last: Any = None
     model: str = ""
+    tier: str = ""
     window: int = 0
     cwd: str = ""
     counter: Vector | None = None
@@ -285,6 +288,13 @@ def _changes(context: Payload, state: State) -> Steps:
     if model != state.model or cwd != state.cwd:
         state.model, state.cwd = model, cwd
         yield Session(model=model, project=cwd)
+
+
+def _settings_applied(event: Payload, time: Time, state: State) -> Steps:
+    """Settings from here on, until the next ones; those without a tier ask for the standard one."""
+    given = event.thread_settings
+    state.tier = read_tier(given.get("service_tier") if isinstance(given, dict) else event.service_tier)
+    return (At(time),)
 
 
 def _turn_started(event: Payload, time: Time, state: State) -> Steps:
@@ -487,7 +497,8 @@ def _counted(event: Payload, info: Info, time: Time, owner: str, state: State) -
         return (*map(BadNumber, issues), *(() if owner else (At(time),)))
     a, b, c, d, _ = total or last or NOTHING
     model = "" if state.model else name(event.model) or name(info.model) or name(info.model_name)
-    return _response(time, f"{a}.{b}.{c}.{d}", used, issues, model, owner, state)
+    tier = event.service_tier or info.service_tier
+    return _response(time, f"{a}.{b}.{c}.{d}", used, issues, model, owner, state, tier=tier)
 
 
 def _usage_record(row: Payload, time: Time, state: State, owner: str = "") -> Steps:
@@ -497,7 +508,7 @@ def _usage_record(row: Payload, time: Time, state: State, owner: str = "") -> St
         return map(BadNumber, issues)
     state.pending = plus(state.pending, used)
     response_id = name(row.response_id)
-    return _response(time, response_id, used, issues, "", owner, state, response_id)
+    return _response(time, response_id, used, issues, "", owner, state, response_id, tier=row.service_tier)
 
 
 def _response(
@@ -509,8 +520,12 @@ def _response(
     owner: str,
     state: State,
     response_id: str = "",
+    tier: Any = None,
 ) -> Steps:
-    """A response; copies under their own times have the original's key, and count only where no log has that."""
+    """A response; copies under their own times have the original's key, and count only where no log has that.
+
+    The tier that its row names was served; one that was only asked for may not have been.
+    """
     if not owner:
         state.at_fault, state.trouble = False, None
     server = "" if owner else state.server
@@ -522,7 +537,7 @@ def _response(
     return (
         Response(
             time, key, family, rank, tokens, "", model, final=True, is_copy=bool(owner), mcp=server,
-            response_id=response_id,
+            response_id=response_id, service_tier=read_tier(tier) if tier else state.tier,
         ),
     )  # fmt: skip
 
@@ -564,6 +579,8 @@ def _inherited(meaning: object, payload: Payload, time: Time, owner: str, state:
         return (Prompt(time, payload.content, role, inherited=True),)
     if meaning is _turn_context:
         return _changes(payload, state)
+    if meaning is _settings_applied:
+        _settings_applied(payload, time, state)
     if meaning is _usage_record and owner:
         return _usage_record(payload, time, state, owner)
     if meaning is _token_count and payload.info is not None:
@@ -595,6 +612,7 @@ _EVENTS: dict[Any, _Meaning] = {
     "token_count": _token_count,
     "user_message": _user_message,
     "agent_message": _agent_message,
+    "thread_settings_applied": _settings_applied,
     "task_started": _turn_started,
     "turn_started": _turn_started,
     "task_complete": _turn_completed,

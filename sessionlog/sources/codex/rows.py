@@ -72,6 +72,7 @@ class Info(Struct, gc=False):
     model: Any = None
     model_name: Any = None
     model_context_window: Any = None
+    service_tier: Any = None
 
 
 class Payload(Struct, gc=False):
@@ -91,6 +92,8 @@ class Payload(Struct, gc=False):
     message: Raw = NULL
     info: Info | None = None
     rate_limits: RateLimits | None = None
+    service_tier: Any = None
+    thread_settings: Any = None
     usage: Counted = None
     response_id: Any = None
     turn_id: Any = None

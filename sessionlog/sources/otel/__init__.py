@@ -543,5 +543,5 @@ SOURCE = source(
     name_sessions=_session_names,
     is_apart=True,
     harness=UNKNOWN,
-    parser_version=3,
+    parser_version=4,
 )

@@ -9,10 +9,10 @@ cut around the place where they begin to differ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.messages.json_value import json_text
 from sessionlog.testing.replay.recording import Recording
 from sessionlog.testing.replay.request import Request

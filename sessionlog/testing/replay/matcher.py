@@ -6,10 +6,10 @@ Of equal requests each recording is given once, in the order of the log. Threads
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sessionlog.errors import ReplayMiss
-from sessionlog.fast_dataclasses import dataclass
 from sessionlog.locks import RLock
 from sessionlog.testing.replay.difference import find_nearest, first_difference, shorten
 from sessionlog.testing.replay.recording import Recording

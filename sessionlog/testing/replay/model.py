@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.archive.find import open_session
 from sessionlog.conversation.turns.pieces import Reply
 from sessionlog.errors import AgentError, ReplayMiss
-from sessionlog.fast_dataclasses import replace
 from sessionlog.messages.message import Message
 from sessionlog.messages.read import read_entry
 from sessionlog.settings import session_directory

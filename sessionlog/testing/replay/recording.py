@@ -8,12 +8,12 @@ tools) is no part of its recordings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sessionlog.errors import InvalidHistory, Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.messages.answer_bodies import Answer
 from sessionlog.messages.message import Message, ToolRequest
 from sessionlog.sources.protocol import Log

@@ -16,6 +16,7 @@ is asked is not in it, and this is the whole rule:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -23,7 +24,6 @@ import orjson
 
 from sessionlog.context.snapshots.tools import read_tool
 from sessionlog.events.redact import redact_line
-from sessionlog.fast_dataclasses import dataclass, replace
 from sessionlog.hashes import blake2b, hash_bytes
 from sessionlog.messages.entry import content_text
 from sessionlog.messages.json_value import decode_json, json_text, json_value, valid_text
