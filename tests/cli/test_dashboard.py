@@ -9,7 +9,15 @@ import pytest
 from sessionlog.render.dashboard import COMMANDS, FIRST_STEPS
 from tests.cli.test_without_news import settle
 
-HEAVY = {"typer", "textual", "rich.progress", "rich.table", "orjson", "sessionlog.pricing", "sessionlog.sources.protocol"}
+HEAVY = {
+    "typer",
+    "textual",
+    "rich.progress",
+    "rich.table",
+    "orjson",
+    "sessionlog.pricing",
+    "sessionlog.sources.protocol",
+}
 
 
 def plain(text):

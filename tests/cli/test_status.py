@@ -13,8 +13,26 @@ from tests.cli.test_without_news import settle
 
 LONG = "2026-11-20T09:00:00Z"
 ALLOWED = {
-    "sessionlog", "sessionlog.analytics.zones", "sessionlog.cli.functions", "sessionlog.cli.output",
-    "sessionlog.places", "sessionlog.render.numbers",
+    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.columns",
+    "sessionlog.analytics.conditions", "sessionlog.analytics.limits", "sessionlog.analytics.status",
+    "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",
+    "sessionlog.analytics.status.document", "sessionlog.analytics.status.logs",
+    "sessionlog.analytics.status.question", "sessionlog.analytics.status.reader",
+    "sessionlog.analytics.status.statusline_input", "sessionlog.analytics.status.sums",
+    "sessionlog.analytics.status.typical", "sessionlog.analytics.unreadable", "sessionlog.analytics.zones",
+    "sessionlog.cli", "sessionlog.cli.fast_path", "sessionlog.cli.functions", "sessionlog.cli.options",
+    "sessionlog.cli.output", "sessionlog.cli.reporting", "sessionlog.cli.reports", "sessionlog.cli.status",
+    "sessionlog.cli.statusline_input", "sessionlog.context", "sessionlog.context.windows", "sessionlog.errors",
+    "sessionlog.events", "sessionlog.events.names", "sessionlog.files", "sessionlog.files.appending",
+    "sessionlog.files.descriptors", "sessionlog.files.file_lock", "sessionlog.files.paths",
+    "sessionlog.files.reading", "sessionlog.files.urls", "sessionlog.files.whole_files", "sessionlog.lazy_imports",
+    "sessionlog.ledger", "sessionlog.ledger.ask", "sessionlog.ledger.book", "sessionlog.ledger.freshness",
+    "sessionlog.ledger.identity", "sessionlog.ledger.opening", "sessionlog.ledger.quarter_hours",
+    "sessionlog.ledger.schema", "sessionlog.ledger.storable", "sessionlog.ledger.trust", "sessionlog.places",
+    "sessionlog.render", "sessionlog.render.cells", "sessionlog.render.currency", "sessionlog.render.escape",
+    "sessionlog.render.line", "sessionlog.render.numbers", "sessionlog.render.status_line",
+    "sessionlog.render.stream", "sessionlog.render.times", "sessionlog.settings", "sessionlog.sources",
+    "sessionlog.sources.find_places", "sessionlog.sources.places",
 }  # fmt: skip
 """All of our modules that a status line may load while nothing has changed."""
 BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\ntokens = 10_000\nper = "session"\n'
