@@ -28,7 +28,7 @@ from benchmarks.claude_home import ClaudeHome
 from benchmarks.measure import SESSIONLOG, measure, print_table
 from sessionlog.cli.find import read_logs
 from sessionlog.engine.scanner import scanner
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.pricing.book import PriceBook
 from sessionlog.search.find import Place, Question, find
 from sessionlog.search.query import parse_query

@@ -1,8 +1,8 @@
 """Audit: one session's requests as they passed on the wire, as the agent logged them, and as it exported them by OTel.
 
-The ledger has paired the requests on the wire with the rows of the agent's log (see `ledger.wire`); the OTel records of
-the same session are paired with these here, in the same way. Only the time is compared in which something was recorded
-on the wire: a session may have begun, or gone on, without that.
+Requests on the wire and rows of the agent's log are the same by the rule by which they count (see `ledger.wire`); the
+OTel records of the session are paired with these in the same way. Only the time is compared in which something was
+recorded on the wire: a session may have begun, or gone on, without that.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from sessionlog.analytics.audit_requests import CLASSES, Request, find_requests
+from sessionlog.analytics.audit_requests import CLASSES, find_requests
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, findings_of
 from sessionlog.errors import LogNotReadable
-from sessionlog.ledger.pairing import Call, pair_calls
+from sessionlog.events.names import UNKNOWN
+from sessionlog.ledger.wire import Request, pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -74,8 +75,8 @@ class AuditRow:
 
     @property
     def model(self) -> str:
-        """Its model."""
-        return self.first.model
+        """The model asked for, or that answered where that is all there is."""
+        return self.first.asked if self.first.asked != UNKNOWN else self.first.served
 
 
 class AuditTotals(SimpleNamespace):
@@ -254,27 +255,18 @@ def _rows(found: Found) -> tuple[AuditRow, ...]:
         place, matched_by = found.matches.get(wire.place, (None, ""))
         log = None if place is None else logged.pop(place, None)
         rows.append(AuditRow(wire=wire, log=log, matched_by="" if log is None else matched_by))
-    rows += [AuditRow(log=log, matched_by="" if log.counts or not log.summed else "sum") for log in logged.values()]
-    single = (row for row in rows if not row.first.summed)
-    otel = pair_calls(map(_call, single), map(_call, found.exported))
-    pairs: dict[int, Request] = {id(pair.wire.row[0]): pair.log.row[0] for pair in otel}
-    paired = {id(request) for request in pairs.values()}
+    rows += [AuditRow(log=log, matched_by="sum" * (log.place in found.summed_up)) for log in logged.values()]
+    single = {row.first.place: row for row in rows if not row.first.summed}
+    otel = pair((row.first for row in single.values()), found.exported, lambda _one, _other: True)
+    pairs = {id(single[one.place]): other for one, other, _ in otel}
+    paired = {other.place for other in pairs.values()}
     rows = [replace(row, otel=pairs.get(id(row))) for row in rows]
-    rows += [AuditRow(otel=request) for request in found.exported if id(request) not in paired]
+    rows += [AuditRow(otel=request) for request in found.exported if request.place not in paired]
     has = {"wire": found.has_wire, "log": found.has_log, "otel": bool(found.exported)}
     rows.sort(key=lambda row: row.time_ns)
     return tuple(
         replace(row, number=number, differences=tuple(_differences(row, has))) for number, row in enumerate(rows, 1)
     )
-
-
-def _call(request: AuditRow | Request) -> Call:
-    """A request to be paired with one of OTel; of a row that of its first origin."""
-    one = request if isinstance(request, Request) else request.first
-    return Call(
-        begin_ns=one.begin_ns, end_ns=one.time_ns, tokens=one.tokens, failed=one.failed, response_id=one.response_id,
-        names=one.names, source="", order=(one.time_ns, one.place), row=(request,),
-    )  # fmt: skip
 
 
 def _differences(row: AuditRow, has: Mapping[str, bool]) -> Iterator[str]:
@@ -286,7 +278,7 @@ def _differences(row: AuditRow, has: Mapping[str, bool]) -> Iterator[str]:
         yield "only on the wire, failed" if wire.failed else "only on the wire"
     elif log is not None and has["wire"] and not log.summed:
         yield "only in the log, failed" if log.failed else "only in the log"
-    elif log is not None and has["wire"] and log.counts:
+    elif log is not None and has["wire"] and not row.matched_by:
         yield "only in the log, as a part of a sum"
     if otel is None:
         if has["otel"] and not row.first.summed:

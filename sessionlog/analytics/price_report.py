@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 
 from sessionlog.analytics.columns import Column
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from sessionlog.pricing.book import PriceInfo
     from sessionlog.pricing.model_pricing import ModelPricing
+    from sessionlog.pricing.price_info import PriceInfo
 
 PRICES = ("input_per_mtok", "output_per_mtok", "cache_read_per_mtok", "cache_write_per_mtok", "cache_write_1h_per_mtok")
 """The prices of a model, in US dollars per million tokens."""
@@ -32,6 +32,14 @@ def _tiers(info: PriceInfo) -> list[dict[str, Any]]:
     return [{"above_prompt_tokens": tier.above_prompt_tokens, **_numbers(tier.pricing)} for tier in info.tiers]
 
 
+def _kinds(info: PriceInfo) -> list[dict[str, Any]]:
+    return [{"name": kind.name, "source": kind.source, **_numbers(kind.pricing)} for kind in info.kinds]
+
+
+def _extras(info: PriceInfo) -> list[dict[str, Any]]:
+    return [asdict(extra) for extra in info.extras]
+
+
 COLUMNS = (
     Column("provider", "text", "PROVIDER", least=12),
     Column("model", "text", "MODEL", least=20),
@@ -44,6 +52,8 @@ COLUMNS = (
     _price("cache_write_1h_per_mtok"),
     Column("tiers", "objects", get=_tiers),
     Column("variants", "texts"),
+    Column("kinds", "objects", get=_kinds),
+    Column("extras", "objects", get=_extras),
 )
 """The columns of a model, in the order of JSON and CSV."""
 

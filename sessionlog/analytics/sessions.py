@@ -18,6 +18,7 @@ from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.events.times import format_time
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import changed_logs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def list_known_sessions(
     try:
         with open_ledger(ledger, write=False) as book:
             use(_listed(book, selection))
-            return book.changed_logs(env) == []
+            return changed_logs(book, env) == []
     except Exception as error:
         if isinstance(error, SessionLogError) and not isinstance(error, LedgerUnusable):
             raise

@@ -32,9 +32,9 @@ IN_PROVENANCE = tuple(f"in_{kind}" for kind in PROVENANCE)
 
 _COLUMNS = {
     "failed_requests": "failed", "known_nano": "cost_nano", "estimated_nano": "estimate_nano",
-    "unpriced_requests": "unpriced", "generation_tokens": "generated",
+    "unpriced_requests": "unpriced", "generation_tokens": "generated", "cost_is_partial": "unknown",
 }  # fmt: skip
-"""Name → the column whose sum it is, where that has another name."""
+"""Name → the column that it is made of, where that has another name."""
 
 _OF_KIND = (
     "SUM(CASE WHEN CASE l.granularity WHEN 'session' THEN 'session' ELSE l.quality END = '{}' THEN r.requests END)"
@@ -74,6 +74,11 @@ class Costs:
         if self.known_nano is None and self.estimated_nano is None:
             return None
         return (self.known_nano or 0) + (self.estimated_nano or 0)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether a part of the cost is an estimate."""
+        return self.estimated_nano is not None
 
     @property
     def known_cost_usd(self) -> float | None:
@@ -137,8 +142,12 @@ def usd(nano: int | None) -> float | None:
 def measures(names: Iterable[str], more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return name → its expression on rows `r` of `quarter_hours`; `more` has those that are others here."""
     special = {**_EXPRESSIONS, **(more or {})}
-    columns = ((name, _COLUMNS.get(name) or name.removesuffix("_tokens")) for name in names)
-    return {name: special.get(name) or added(name, column) for name, column in columns}
+    return {name: special.get(name) or added(name, column_of(name)) for name in names}
+
+
+def column_of(name: str) -> str:
+    """Return the column of `quarter_hours` that a measure is made of."""
+    return _COLUMNS.get(name) or name.removesuffix("_tokens")
 
 
 def added(name: str, column: str) -> str:

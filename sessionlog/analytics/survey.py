@@ -17,8 +17,8 @@ from sessionlog.analytics.question import Question, answer, check_source_names
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.sums import OF_RECORDS, Row, measures, read_rows
 from sessionlog.events.times import SECOND
-from sessionlog.ledger.book import MOST_NAMED, problems_of
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.problems import MOST_NAMED, problems_of
 from sessionlog.ledger.schema import HERE, UNREADABLE
 from sessionlog.sources.names import choose_ids
 from sessionlog.sources.registry import registry

@@ -15,6 +15,7 @@ from _thread import allocate_lock, start_new_thread
 from sessionlog.cli.output import fail, note, print_json
 from sessionlog.errors import InvalidQuery
 from sessionlog.guard.hook import AGENTS, denial, find_agent, parse_hook, unparsed_denial, warning
+from sessionlog.ledger.refreshing import refresh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _decision(hook: Hook, rules: Rules, settings: Settings) -> Decision:
     with open_fresh(hook, rules.ledger, rules.env, prices, is_strict=rules.is_strict) as book:
         if not book.is_complete and hook.moment == "prompt" and not has_spent_budget(hook, book, rules):
             if rules.is_strict or book.meta("snapshot") is not None:
-                book.refresh(rules.env)
+                refresh(book, rules.env)
             else:
                 note(_NOT_SYNCED)
         with book.reading():

@@ -13,6 +13,7 @@ from sessionlog.cli.ledger import ledger_context, opened_ledger, usable
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.ledger import upkeep
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.render.ledger_upkeep import (
     backup_document,
@@ -37,7 +38,7 @@ def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
     """
     context, path = ledger_context(ledger)
     with opened_ledger(context, path) as book, r.scan_progress() as progress:
-        synced = book.refresh(context.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
+        synced = refresh(book, context.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
     if as_json:
         print_json(synced_document(path, synced))
     elif synced is not None:

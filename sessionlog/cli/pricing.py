@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from sessionlog.pricing.book import PriceBook, PriceInfo
+    from sessionlog.pricing.book import PriceBook
+    from sessionlog.pricing.price_info import PriceInfo
 
 
 def pricing(

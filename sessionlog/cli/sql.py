@@ -9,6 +9,7 @@ from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
 from sessionlog.cli.sql_output import print_answer, show_schema
 from sessionlog.engine import scan_in_parallel
 from sessionlog.errors import InvalidQuery, LedgerUnusable
+from sessionlog.ledger.refreshing import refresh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
     from sessionlog.cli.ledger import opened_ledger
 
     with opened_ledger(context, path) as book, r.scan_progress() as progress:
-        book.refresh(context.env, scanner=scan_in_parallel(), progress=progress)
+        refresh(book, context.env, scanner=scan_in_parallel(), progress=progress)
     for sentence in book.notes:
         note(sentence)
 

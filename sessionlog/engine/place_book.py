@@ -24,10 +24,11 @@ from sessionlog.engine.place import Place, PlaceFile, open_place, pattern_of
 from sessionlog.engine.place_sql import PlaceSQL, clamped_sum, quarter_of
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
-from sessionlog.ledger.book import MOST_NAMED, Book
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Label, Name
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.parquet_schema import ADDED, EXPORTED, SCHEMA_VERSION, TABLES
+from sessionlog.ledger.problems import MOST_NAMED
 from sessionlog.ledger.quarter_hours import names_of_totals
 from sessionlog.ledger.schema import LETTER
 from sessionlog.ledger.storable import storable
@@ -138,7 +139,7 @@ _CALLS = f"""
 CREATE TEMP VIEW tools AS SELECT session_key AS session_id, {{name}} AS name_id, key, time_ns, finished, failed,
     duration_ms, {_bucket("duration_ms", _MEASURED.replace("latency_ms", "duration_ms"))} AS duration_bucket,
     output_bytes, {", ".join(Name._fields)}
-FROM calls WHERE session_key NOT IN (SELECT session_key FROM whole_sessions WHERE absorbed)
+FROM calls
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 _NO_LIMITS = """
 CREATE TEMP TABLE limits (file_id BIGINT, source VARCHAR, name VARCHAR, time_ns BIGINT, used_percent DOUBLE,

@@ -21,11 +21,11 @@ from msgspec import Struct, msgpack, structs
 
 from sessionlog import files
 from sessionlog.errors import Problem
-from sessionlog.ledger.book import problems_of, problems_text
 from sessionlog.ledger.columns import Call, Column, Label, Name, Response, Row, columns_of
 from sessionlog.ledger.copies import Names, label_of, merged_row, superseding_sessions, winners, winning_call
 from sessionlog.ledger.identity import Identity
 from sessionlog.ledger.interned_ids import SessionName
+from sessionlog.ledger.problems import problems_of, problems_text
 from sessionlog.ledger.rows import LogRows, SessionRows
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.storable import within_64_bits

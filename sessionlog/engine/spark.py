@@ -35,12 +35,12 @@ from sessionlog.engine.spark_session import failures_explained, open_session, pa
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Response, Row
 from sessionlog.ledger.interned_ids import InternedIds, SessionName
-from sessionlog.ledger.pairing import NEAR_BY_ID_NS
 from sessionlog.ledger.quarter_hours import add_totals, names_of_totals
 from sessionlog.ledger.rows import LogRows, SessionRows
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.schema import LETTER, QUARTER_NS
 from sessionlog.ledger.sync import Progress
+from sessionlog.ledger.wire import NEAR_NS
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.names import OURS
 from sessionlog.sources.protocol import Source
@@ -245,7 +245,7 @@ def sessions_near_wire(spans: Collection[SessionSpan]) -> list[SessionName]:
         (span, span.start_ns, span.last_ns) for span in spans if span.start_ns is not None and span.last_ns is not None
     ]
     for start, last in sorted((start, last) for span, start, last in timed if span.on_wire):
-        first, end = start - NEAR_BY_ID_NS, last + NEAR_BY_ID_NS
+        first, end = start - NEAR_NS, last + NEAR_NS
         if wires and first <= wires[-1][1]:
             wires[-1] = wires[-1][0], max(end, wires[-1][1])
         else:

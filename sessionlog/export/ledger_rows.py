@@ -2,8 +2,8 @@
 
 Another machine must be able to decide again which copy counts, so each copy has its key, family and rank, and `counts`
 is what this ledger has decided. A response without a key gets one from its log's path below the home folder and its
-number there: the same in a restored backup. A row that is made from a request on the wire (see `ledger.wire`) has a
-key of its own, made from that request's, and the rows it was made of are `replaced`: their keys count nowhere.
+number there: the same in a restored backup. Of a request on the wire and the row of it in a log (see `ledger.wire`) the
+one that does not count is `replaced`: its key counts nowhere.
 
 The id of a row is a hash, with the machine's secret, of what does not change while its log grows. Rows are read in the
 order of logs, of all sessions or of some.
@@ -25,9 +25,8 @@ from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.parquet_schema import EXPORTED, NAMES
-from sessionlog.ledger.schema import ELSEWHERE
+from sessionlog.ledger.schema import ELSEWHERE, NOTHING_LEFT
 from sessionlog.ledger.statements import choose
-from sessionlog.ledger.wire_sums import NUMBER_OF_SUM, OF_SUMS
 from sessionlog.ledger.writer import own_family
 
 _DAY_NS = 86_400 * 1_000_000_000
@@ -35,28 +34,14 @@ _FIRST_DAY = date(1970, 1, 1).toordinal()
 _ANYWHERE = blake2b(digest_size=8)
 _MOST_KEPT = 8192  # names of sessions and logs that are in memory at once
 
-_REPLACED = "(r.chosen AND (s.absorbed OR NOT r.counts) OR COALESCE(m.chosen AND NOT m.counts, 0))"
-_FROM_LOGS = f"""
-SELECT {{columns}}, r.counts AND NOT s.absorbed OR COALESCE(m.counts, 0), {_REPLACED}, r.n, r.file_id, r.family, r.key
+_REPLACED = "(r.chosen AND NOT r.counts OR COALESCE(m.chosen AND NOT m.counts, 0))"
+_RESPONSES = f"""
+SELECT {{is_selected}}, {{columns}}, r.counts OR COALESCE(m.counts, 0), {_REPLACED}, r.n, r.file_id, r.family, r.key
 FROM {{logs}} responses r {{on}} JOIN all_sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id
     JOIN files f ON f.id = r.file_id LEFT JOIN responses m ON m.file_id = r.file_id AND m.n = -1 - r.n
 WHERE r.n >= 0 AND f.missing <> {ELSEWHERE} AND s.counted AND r.session_id {{chosen}}
 """  # noqa: S608 - names of the schema
-"""Rows of logs; `m` is the row that was merged from this one's place and another copy's counts."""
-_FROM_WIRE = """
-SELECT {columns}, 1, 0, o.n, o.file_id, o.family, o.key
-FROM wire_matches x JOIN responses r ON r.file_id = x.made_file AND r.n = x.made_n
-    JOIN responses o ON o.file_id = x.file_id AND o.n = x.n
-    JOIN labels l ON l.id = r.label_id JOIN all_sessions s ON s.id = r.session_id
-WHERE s.counted AND x.session_id {chosen}
-"""
-_FROM_SUMS = f"""
-SELECT {{columns}}, 1, 0, o.n, o.file_id, o.family, o.key
-FROM {{logs}} responses r {{on}} JOIN responses o ON o.file_id = r.file_id AND o.n = {NUMBER_OF_SUM}
-    JOIN labels l ON l.id = r.label_id JOIN all_sessions s ON s.id = r.session_id
-WHERE r.n <= {OF_SUMS} AND s.counted AND r.session_id {{chosen}}
-"""  # noqa: S608 - names of the schema
-_KINDS = (("row", _FROM_LOGS, _REPLACED), ("wire", _FROM_WIRE, "0"), ("sum", _FROM_SUMS, "0"))
+"""`m` is the row that was merged from this one's place and another copy's counts."""
 _COLUMNS = (
     "r.session_id", "r.label_id", "r.superseded_by", "r.estimate_nano", "r.saved_nano", "r.copy_rank", "r.time_ns",
     "r.requests", "r.failed <> 0", "r.input", "r.output", "r.cache_read", "r.cache_write", "r.cache_write_1h",
@@ -75,7 +60,7 @@ WHERE f.missing <> {ELSEWHERE} AND r.session_id {{chosen}}
 """  # noqa: S608 - names of the schema
 _SESSIONS = f"""
 SELECT {{is_selected}}, s.id, s.parent, s.end_status, s.project, s.harness, s.start_ns, s.last_ns, s.duration_ms,
-    s.turns, s.counted <> 0, s.absorbed <> 0, s.part <> 0, main.start_ns, main.last_ns
+    s.turns, s.counted <> 0, {NOTHING_LEFT}, s.part <> 0, main.start_ns, main.last_ns
 FROM all_sessions s LEFT JOIN (
     SELECT t.session_id, MIN(t.facts ->> '$.start_ns') AS start_ns, MAX(t.facts ->> '$.last_ns') AS last_ns
     FROM log_sessions t LEFT JOIN files f ON f.id = t.file_id
@@ -171,34 +156,32 @@ class LedgerRows:
         where, parameters = self._requests.where()
         is_selected = "1"
         if _is_narrow(self._requests):
-            is_selected = _SELECTED.format(tables=_COUNTING, where=where, others=f"OR {{replaced}} AND {where}")
+            others = f"OR {_REPLACED} AND {where}"
+            is_selected = _SELECTED.format(tables=_COUNTING, where=where, others=others)
         session = self._names("usage", "session", self._session_names)
         label = self._names("usage", "label", self._label)
         superseding = self._names("usage", "superseding", _lines)
         attribution = self._names("usage", "attribution", lambda names: [name or None for name in names])
-        for kind, sql, replaced in _KINDS:
-            logs = _Logs(self._book, f"usage\0{kind}", self._secret, self._projects)
-            columns = ", ".join((is_selected.format(replaced=replaced), *_COLUMNS))
-            for row in self._book.connection.execute(sql.format(columns=columns, **parts), parameters):
-                selected, session_id, label_id, superseded_by, estimate, saved, *rest = row
-                *values, counts, is_replaced, n, file_id, family, key = rest
-                log = logs.of(file_id)
-                if key is None or key == own_family(file_id, n):
-                    family = key = hash_with(log.unkeyed, str(n))
-                if kind != "row":
-                    family = key = hash_with(_ANYWHERE, f"{kind}\0{key}")
-                names = (session(session_id), label(label_id), superseding(superseded_by or None))
-                charged = attribution(self._attribution(label_id))
-                values = [family, key, *values]
-                first = len(values) - len(EXPORTED)
-                known = values if any(values[first:]) else values[:first]  # others keep the state of older exports
-                yield LedgerRow(
-                    hash_with(log.ids, str(n)), _month(values[3]), session_id, bool(selected),
-                    _state((*names, charged) if charged[1] else names, known),
-                    (names[0][0], names[1][0], names[2][0], charged[0]), tuple(values),
-                    (bool(counts), bool(is_replaced)),
-                    (estimate, saved),
-                )  # fmt: skip
+        logs = _Logs(self._book, "usage\0row", self._secret, self._projects)
+        sql = _RESPONSES.format(is_selected=is_selected, columns=", ".join(_COLUMNS), **parts)
+        for row in self._book.connection.execute(sql, parameters):
+            selected, session_id, label_id, superseded_by, estimate, saved, *rest = row
+            *values, counts, is_replaced, n, file_id, family, key = rest
+            log = logs.of(file_id)
+            if key is None or key == own_family(file_id, n):
+                family = key = hash_with(log.unkeyed, str(n))
+            names = (session(session_id), label(label_id), superseding(superseded_by or None))
+            charged = attribution(self._attribution(label_id))
+            values = [family, key, *values]
+            first = len(values) - len(EXPORTED)
+            known = values if any(values[first:]) else values[:first]  # others keep the state of older exports
+            yield LedgerRow(
+                hash_with(log.ids, str(n)), _month(values[3]), session_id, bool(selected),
+                _state((*names, charged) if charged[1] else names, known),
+                (names[0][0], names[1][0], names[2][0], charged[0]), tuple(values),
+                (bool(counts), bool(is_replaced)),
+                (estimate, saved),
+            )  # fmt: skip
 
     def _tools(self, parts: dict[str, str]) -> Iterator[LedgerRow]:
         is_selected, parameters = "0", dict[str, Any]()

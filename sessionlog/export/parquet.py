@@ -47,6 +47,7 @@ from sessionlog.ledger.changes import (
 from sessionlog.ledger.machine import copy_path, machine_secret, secret_without_ledger
 from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.parquet_schema import TABLES
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.places import state_home, user_home
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _open(question: Question, env: Mapping[str, str]) -> tuple[Book, bytes]:
     path = os.fspath(question.ledger or "")
     book = open_ledger(path, question.price_book())
     try:
-        book.refresh(env, scanner=scan, progress=question.progress)
+        refresh(book, env, scanner=scan, progress=question.progress)
         return book, machine_secret(book, copy_path(state_home(env), path))
     except BaseException:
         book.close()

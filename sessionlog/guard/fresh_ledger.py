@@ -12,8 +12,9 @@ from time import monotonic, sleep
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger.book import BUSY
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.problems import BUSY
+from sessionlog.ledger.refreshing import refresh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def open_fresh(
     book = open_ledger(path, prices)
     try:
         # a parallel call's hook reads the same logs, which is waited for
-        book.refresh(env, "this session first", session_logs=lambda: session_logs(hook, env), wait=_BUSY_SECONDS)
+        refresh(book, env, "this session first", session_logs=lambda: session_logs(hook, env), wait=_BUSY_SECONDS)
     except BaseException:
         book.close()
         raise

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessionlog import files
+from sessionlog.analytics.sums import TOTAL_TOKENS, Row, read_rows
 from sessionlog.errors import LogNotReadable
 from sessionlog.guard.hook import subagent_logs
 
@@ -28,10 +29,10 @@ _TIMES = 4
 _MODEL, _MODEL_TEXT = b'"model":', b'"model":"'
 _LOGS = """SELECT f.path, f.offset FROM files f
     WHERE f.id IN (SELECT t.file_id FROM log_sessions t WHERE t.session_id = :id) AND NOT f.missing"""
-_RESPONSES = """SELECT l.model, l.response_model, MAX(COALESCE(r.cost_nano, r.estimate_nano, 0)),
-        MAX(r.input + r.output + r.cache_read + r.cache_write)
-    FROM responses r JOIN labels l ON l.id = r.label_id
-    WHERE r.file_id IN (SELECT t.file_id FROM log_sessions t WHERE t.session_id = :id) GROUP BY r.label_id"""
+_LARGEST = {"usd": "MAX(COALESCE(r.cost_nano, r.estimate_nano, 0))", "tokens": f"MAX({TOTAL_TOKENS})"}
+_RESPONSES = """FROM responses r JOIN labels l ON l.id = r.label_id
+    WHERE r.file_id IN (SELECT t.file_id FROM log_sessions t WHERE t.session_id = :id)"""
+_MODELS = {"model": "l.model", "response_model": "l.response_model"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +63,15 @@ def find_unread(query: Query, hook: Hook, session: int | None) -> Unread | None:
     if session is None:
         return None
     offsets: dict[str, int] = dict(query(_LOGS, {"id": session}))
-    responses = query(_RESPONSES, {"id": session})
+    responses = read_rows(query, Row, _LARGEST, _RESPONSES, {"id": session}, by=_MODELS)
     if not responses or not _own_logs(hook) <= offsets.keys():
         return None
     new = _new_bytes(offsets)
-    if new is None or not _models(new) <= {name for row in responses for name in row[:2]}:
+    if new is None or not _models(new) <= {name for row in responses for name in row.keys.values()}:
         return None
     return Unread(
         count=max(new.count(mark) for mark in hook.agent.usage_marks),
-        largest={"usd": max(row[2] for row in responses), "tokens": max(row[3] for row in responses)},
+        largest={unit: max(getattr(row, unit) for row in responses) for unit in _LARGEST},
     )
 
 

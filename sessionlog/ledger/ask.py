@@ -15,6 +15,7 @@ from sessionlog import files
 from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import ELSEWHERE, GONE
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeVar
 
-    from sessionlog.ledger.book import Freshness
     from sessionlog.ledger.sync import Progress, Scanner
     from sessionlog.pricing.book import PriceBook
 
@@ -39,7 +39,6 @@ class Where:
             remote ones have a ledger of their own beside this one.
         env: The environment, which gives the folders of agents; the process's when None.
         prices: The prices of estimates; the list prices when None.
-        freshness: What is read of the logs first (see `Book.refresh`).
         live: Leave out logs that were deleted.
         scanner: The function that scans jobs; one log after the other when None.
         progress: Called after every log.
@@ -49,7 +48,6 @@ class Where:
     ledger: str | None = None
     env: Mapping[str, str] | None = None
     prices: PriceBook | None = None
-    freshness: Freshness = "up to date"
     live: bool = False
     scanner: Scanner | None = None
     progress: Progress | None = None
@@ -85,16 +83,19 @@ def not_used(path: str, error: Exception) -> str:
 
 
 def _ledger_of_paths(ledger: str, paths: Sequence[str]) -> str:
-    from sessionlog.ledger.refreshing import ledger_of_paths
+    """Return the file, beside the usual ledger, with the records of the logs under remote paths."""
+    from sessionlog.hashes import blake2b
 
-    return ledger_of_paths(ledger, paths)
+    names = sorted(files.absolute_path(path) for path in paths)
+    name = blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return os.path.join(os.path.dirname(os.path.abspath(ledger)), "remote", f"{name}.sqlite")
 
 
 def _ask_ledger(where: Where, path: str, question: Callable[[Book], _T]) -> _T:
     usual = None if where.prices is None else where.prices.instead_of or where.prices
     book = open_ledger(path, usual)
     try:
-        book.refresh(where.env, where.freshness, paths=where.paths, scanner=where.scanner, progress=where.progress)
+        refresh(book, where.env, paths=where.paths, scanner=where.scanner, progress=where.progress)
         others = book.missing(GONE, ELSEWHERE) if where.live else []
         if others or where.prices is not usual:
             kept, book = book, book.copy()

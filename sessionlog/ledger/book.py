@@ -1,7 +1,6 @@
 """Book: an open ledger, in a file or in memory; every report is a query over it.
 
-A book is brought up to date by `refresh`, which costs one stat per log while nothing has changed. What scans, prices
-and inserts is imported when there is something to read: a report without news starts fast.
+What prices and inserts is imported when there is something to insert: a report without news starts fast.
 
 Each response is priced when it is inserted, at the prices of its own date, because tiers depend on the single request.
 Which copies count is decided then, too (see `reconcile`), so that reports are plain sums.
@@ -9,43 +8,27 @@ Which copies count is decided then, too (see `reconcile`), so that reports are p
 
 from __future__ import annotations
 
-import json
-import os
 import sqlite3
-import time
 from contextlib import contextmanager
-from dataclasses import asdict
 
-from sessionlog.errors import Problem
 from sessionlog.ledger.identity import stored_path
+from sessionlog.ledger.problems import MOST_NAMED, problems_of, problems_text
 from sessionlog.ledger.storable import rows_of, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Literal, Self
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, Self
 
-    from sessionlog.ledger.freshness import ChangedLog
+    from sessionlog.errors import Problem
     from sessionlog.ledger.rows import LogRows
-    from sessionlog.ledger.sync import Progress, Scanner, Synced
     from sessionlog.ledger.writer import Writer
     from sessionlog.pricing.book import PriceBook
-    from sessionlog.sources.protocol import Log, LogScan
+    from sessionlog.sources.protocol import LogScan
     from sessionlog.sources.record import Problems
 
-    Freshness = Literal["as is", "up to date", "this session first"]
-
-MOST_NAMED = 100
-"""Problems that are kept; beyond that they are only counted."""
-
-_FEW = 1000
-"""Changed logs up to which the others are not listed."""
 
 CACHE_KB = 16_384
-
-BUSY = "another sessionlog is reading new logs into the ledger: these are the numbers without them"
-
-_PAUSE = 0.005
 
 
 class Book:
@@ -156,63 +139,14 @@ class Book:
         finally:
             self.connection.execute("ROLLBACK")
 
-    def refresh(
-        self,
-        env: Mapping[str, str] | None = None,
-        freshness: Freshness = "up to date",
-        *,
-        paths: Sequence[str] | None = None,
-        session_logs: Callable[[], Sequence[Log]] = tuple,
-        scanner: Scanner | None = None,
-        progress: Progress | None = None,
-        wait: float = 0.0,
-        trusting: bool = True,
-    ) -> Synced | None:
-        """Read what is new in the logs of this machine, or under paths; return None if nothing was done.
+    def forget_notes(self) -> None:
+        """Drop the notes, and the problems that belong to no log: logs are looked at again."""
+        self.notes.clear()
+        self._found, self._found_count, self.unrecognised = [], 0, 0
 
-        While another process writes to the ledger, only a note is added. Notes and problems of earlier calls are gone.
-
-        Args:
-            env: The environment, which gives the folders of agents; the process's when None.
-            freshness: `as is` reads nothing; `this session first` reads only `session_logs` where logs may be new and
-                all would have to be listed.
-            paths: Files and folders; None for all places where logs may be.
-            session_logs: Returns the logs of a session that cannot wait for all others.
-            scanner: The function that scans jobs; one log after the other when None.
-            progress: Called after every log.
-            wait: The seconds to wait for another process that is writing.
-            trusting: List logs only if a folder or place has changed since the last sync (see `freshness`).
-
-        Raises:
-            LedgerUnusable: Another process is reading logs into it for the first time: it has no numbers yet.
-        """
-        env = os.environ if env is None else env
-        until = time.monotonic() + wait
-        while True:
-            self.notes.clear()
-            self._found, self._found_count, self.unrecognised = [], 0, 0
-            changed = self.changed_logs(env) if trusting and paths is None else None
-            self.is_complete = changed is not None or freshness == "up to date"
-            if changed == [] or freshness == "as is":
-                return None
-            from sessionlog.ledger.refreshing import read_changes
-
-            only = None if self.is_complete else session_logs()
-            synced = read_changes(self, env, changed, paths=paths, only=only, scanner=scanner, progress=progress)
-            if BUSY not in self.notes or time.monotonic() > until:
-                return synced
-            time.sleep(_PAUSE)
-
-    def changed_logs(self, env: Mapping[str, str]) -> list[ChangedLog] | None:
-        """Return the logs that have changed since the last sync; None if all have to be listed, or priced anew."""
-        if not self._has_prices():
-            return None
-        from sessionlog.ledger.freshness import changed_logs
-
-        return changed_logs(self.connection, env, most=_FEW)
-
-    def _has_prices(self) -> bool:
-        """Whether the ledger is priced by the present prices; `changed_logs` shows when the list changes."""
+    @property
+    def has_its_prices(self) -> bool:
+        """Whether the ledger is priced by the book's prices; `changed_logs` shows when the price list changes."""
         if self._prices is None:
             return self.meta("own_prices") == "no"
         return self.meta("prices") == self._prices.fingerprint
@@ -361,15 +295,3 @@ def open_in_memory() -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode = MEMORY")
     connection.execute("PRAGMA synchronous = OFF")
     return connection
-
-
-def problems_text(problems: Problems) -> str:
-    """Return the named problems as JSON."""
-    if not problems.first:
-        return "[]"
-    return json.dumps([asdict(problem) for problem in problems.first[:MOST_NAMED]])
-
-
-def problems_of(text: str) -> list[Problem]:
-    """Parse problems that `problems_text` wrote."""
-    return [Problem(**fields) for fields in json.loads(text)]

@@ -94,7 +94,6 @@ class Session(NamedTuple):
     archived: int
     elsewhere: int = 0
     on_wire_of: str | None = None
-    absorbed: int = 0
 
 
 class Label(NamedTuple):
@@ -204,23 +203,6 @@ class Facts(NamedTuple):
     facts: str
 
 
-class WireMatch(NamedTuple):
-    """A request on the wire (`file_id`, `n`), and the row that counts in its place (`made_file`, `made_n`).
-
-    `session_id` is the session in which it counts; its row in the agent's log is NULL where it is only on the wire.
-    """
-
-    wire_session: int
-    file_id: int
-    n: int
-    session_id: int
-    log_file: int | None
-    log_n: int | None
-    matched_by: str
-    made_file: int
-    made_n: int
-
-
 TABLES: Mapping[str, type[tuple[Any, ...]]] = {
     "files": File,
     "all_sessions": Session,
@@ -230,7 +212,6 @@ TABLES: Mapping[str, type[tuple[Any, ...]]] = {
     "calls": Call,
     "limits": Limit,
     "log_sessions": Facts,
-    "wire_matches": WireMatch,
 }
 """Table → the type of its rows."""
 

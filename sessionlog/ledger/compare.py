@@ -279,15 +279,14 @@ def _comparable(column: str, value: Any) -> Any:
     return round(value, 3) if column == "generation_ms" and isinstance(value, float) else value
 
 
-_OF_PRICES = {*COSTS, "unknown", "unpriced", "label_id"}
-"""Columns that depend on prices; the label, too, of a row that is made of what passed on the wire."""
+_OF_PRICES = {*COSTS, "unknown", "unpriced"}
+"""Columns that depend on prices."""
 
 _GONE = "responses WHERE n >= 0 AND file_id IN (SELECT id FROM files WHERE missing)"
 _DERIVED = (
     ("sessions", 1, f"SELECT {', '.join(Session._fields)} FROM all_sessions ORDER BY 1"),  # noqa: S608 - names of the schema
     ("quarter_hours", 3, "SELECT * FROM quarter_hours ORDER BY 1, 2, 3"),
     ("counts", 3, "SELECT session_id, file_id, n, * FROM responses WHERE n < 0 OR NOT counts ORDER BY 1, 2, 3"),
-    ("wire", 3, "SELECT wire_session, file_id, n, * FROM wire_matches ORDER BY 1, 2, 3"),
     ("costs", 3, f"SELECT session_id, file_id, n, {', '.join(COSTS)} FROM {_GONE} ORDER BY 1, 2, 3"),  # noqa: S608 - names of the schema
     ("calls", 3, "SELECT session_id, file_id, n, counts FROM calls WHERE NOT counts ORDER BY 1, 2, 3"),
 )

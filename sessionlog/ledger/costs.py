@@ -11,7 +11,7 @@ from operator import attrgetter
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
 from sessionlog.ledger.columns import Label, Response, names_of
-from sessionlog.pricing.book import DAY_NS, PriceBook, rates_at
+from sessionlog.pricing.book import DAY_NS, MOST_NANO, PriceBook, rates_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ class PricedLabels:
         """Return the costs of a row with the label of a number."""
         usage = TokenUsage(**dict(zip(TOKEN_CLASSES, _usage_of(row), strict=True)))
         return self.cost(
-            label, usage, row.time_ns, row.recorded_nano, row.recorded_extra_nano, row.requests,
+            label, usage, row.time_ns, row.recorded_nano, row.recorded_extra_nano, row.requests, row.searches,
             failed=bool(row.failed), priced=bool(row.priced),
         )  # fmt: skip
 
     def cost(
         self, label: int, usage: TokenUsage, time_ns: int | None, recorded: int | None, extra: int | None,
-        requests: int, *, failed: bool, priced: bool,
+        requests: int, searches: int, *, failed: bool, priced: bool,
     ) -> Costs:  # fmt: skip
         """Return the costs of a response.
 
@@ -79,22 +79,25 @@ class PricedLabels:
             recorded: What the log recorded.
             extra: What of that, or beside the tokens, it recorded as charged for something else.
             requests: How many requests it sums up.
+            searches: How many searches of the provider's own tool they made.
             failed: The request failed.
             priced: False if there is nothing to price yet.
         """
         has_cached = usage.cache_read or usage.cache_write
-        if not has_cached and (recorded or not priced):
+        if not has_cached and not searches and (recorded or not priced):
             return recorded, None, None, _part(extra, recorded)
         day, ns = divmod(self._prices.now_ns() if time_ns is None else time_ns, DAY_NS)
         found = self._spans.get((label, day))
         if found is None:
             found = self._spans[label, day] = self._look_up(label, day)
-        estimate = saved = None
+        estimate = saved = searched = None
         for spans in found:  # of the model that answered, else of the one asked for
             rates = spans[0][1] if len(spans) == 1 else rates_at(spans, ns)
             if rates is not None and estimate is None:
                 # Tiers are for single requests.
                 estimate, saved = rates.cost_and_savings(usage, tiered=requests == 1 and self._is_request[label])
+                searched = searches * rates.search or None
+        extra = searched if extra is None else extra
         if not has_cached or estimate is None:
             saved = None
         if recorded or not priced:
@@ -103,7 +106,7 @@ class PricedLabels:
             estimate = None  # an answer without token counts did use tokens: its cost is unknown, not 0
         if recorded == 0 and not estimate:  # a recorded 0 is free only where there is no list price
             return 0, None, saved, None
-        if estimate is None:
+        if estimate is None or estimate + (extra or 0) > MOST_NANO:
             return None, None, saved, None
         return None, estimate + (extra or 0), saved, extra
 
@@ -111,8 +114,11 @@ class PricedLabels:
         one = self._labels[label]
         models = [one.response_model] if one.response_model != UNKNOWN else []
         models += [one.model] if one.model != one.response_model else []
-        tier, speed = one.service_tier or None, one.speed or None
-        return [self._prices.spans(one.provider, name, day, service_tier=tier, speed=speed) for name in models]
+        tier, speed, region = one.service_tier or None, one.speed or None, one.region or None
+        return [
+            self._prices.spans(one.provider, name, day, service_tier=tier, speed=speed, region=region)
+            for name in models
+        ]
 
 
 def _part(extra: int | None, recorded: int | None) -> int | None:

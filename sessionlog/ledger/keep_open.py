@@ -20,6 +20,7 @@ from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.ledger.ask import not_used
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.locks import RLock
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ class KeptBook:
 
         Args:
             question: Called with the ledger's file, or, where that fails, once more with a book in memory.
-            scanner: As for `Book.refresh`.
-            progress: As for `Book.refresh`.
+            scanner: As for `refresh`.
+            progress: As for `refresh`.
         """
         with self._lock:
             if self.path is not None and (self._kept is not None or self._monotonic() >= self._retry):
@@ -145,7 +146,7 @@ class KeptBook:
     def _asked(
         self, book: Book, question: Callable[[Book], _T], scanner: Scanner | None, progress: Progress | None
     ) -> _T:
-        book.refresh(self.env, paths=self._paths, scanner=scanner, progress=progress)
+        refresh(book, self.env, paths=self._paths, scanner=scanner, progress=progress)
         if book is self._memory and self._why_unused:
             book.notes.insert(0, self._why_unused)
         return question(book)

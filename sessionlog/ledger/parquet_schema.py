@@ -38,7 +38,7 @@ USAGE: Mapping[str, str] = {
     "priced": "BOOLEAN", "latency_ms": "DOUBLE", "active_ms": "BIGINT",
     **dict.fromkeys(EXPORTED.values(), "BIGINT"), **_LABEL,
 }  # fmt: skip
-"""One row for each copy of a response in each log, and for each row made from a log and the wire."""
+"""One row for each copy of a response in each log."""
 
 SESSIONS: Mapping[str, str] = {
     **_REVISION, **_SESSION, "parent": "VARCHAR", "start_ns": "BIGINT", "last_ns": "BIGINT", "status": "VARCHAR",

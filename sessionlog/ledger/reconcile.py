@@ -23,8 +23,7 @@ from sessionlog.ledger.quarter_hours import fill_totals
 from sessionlog.ledger.schema import COPY_INDEXES, ELSEWHERE, GONE, INDEXES
 from sessionlog.ledger.sessions import session_row
 from sessionlog.ledger.statements import choose, insert_rows, select_rows
-from sessionlog.ledger.wire import match_all, match_near
-from sessionlog.pricing.book import PriceBook
+from sessionlog.ledger.wire import decide, has_wire, spans_of
 
 _BATCH = 2048  # rows that are in memory at once
 _by_session, _by_family, _by_key = itemgetter(0), attrgetter("family"), attrgetter("key")
@@ -53,10 +52,11 @@ class Touched(Struct, kw_only=True):
         self.sessions[session] = None if known is None or since_ns is None else min(known, since_ns)
 
 
-def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched, prices: PriceBook) -> None:
+def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched) -> None:
     """Update sessions, copies and totals in the caller's transaction."""
     for index in COPY_INDEXES:
         connection.execute(index)
+    before = [] if touched.whole or not has_wire(connection) else spans_of(connection, touched.sessions)
     new_sessions = _reconcile_sessions(connection, ids, touched)
     names = Names(ids.label, ids.name, ids.path, ids.session)
     has_superseded = _has_superseded(connection, "responses") or _has_superseded(connection, "calls")
@@ -70,10 +70,8 @@ def reconcile(connection: sqlite3.Connection, ids: InternedIds, touched: Touched
     elsewhere = {row[0] for row in connection.execute(f"SELECT id FROM files WHERE missing = {ELSEWHERE}")}  # noqa: S608 - a number
     moved = _reconcile_responses(connection, ids, names, touched, known, elsewhere)
     changed = moved | _reconcile_calls(connection, names, touched, known, elsewhere)
-    if touched.whole:
-        match_all(connection, ids, names, prices)
-    else:
-        moved |= match_near(connection, ids, names, prices, touched.sessions.keys() | moved)
+    if before or has_wire(connection):
+        moved |= decide(connection, None if touched.whole else touched.sessions.keys() | moved, before)
     note_changes(connection, None if touched.whole else touched.sessions.keys() | changed | moved)
     fill_totals(connection, None if touched.whole else touched.sessions | dict.fromkeys(moved))
     for index in INDEXES:

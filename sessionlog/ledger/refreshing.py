@@ -1,130 +1,84 @@
-"""Refreshing: read what is new in the logs into a ledger (see `Book.refresh`).
+"""Refreshing: bring a book up to date with the logs. While nothing has changed, that is one stat per log.
 
-Where logs have only grown, these are read, and only their sources are imported. Otherwise the logs of all agents that
-have a folder here are listed, and the places and folders are stored for the next time (see `freshness`).
+What lists, scans and prices logs (`new_logs`) is imported when there is something to read.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
-from sessionlog import files
-from sessionlog.errors import LedgerUnusable, Problem
-from sessionlog.hashes import blake2b
-from sessionlog.ledger.book import BUSY, Book
-from sessionlog.ledger.freshness import Snapshot
-from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.sync import LedgerBusy, Progress, Scanner, Synced, scan_here, sync, without_waiting
-from sessionlog.sources import registry
-from sessionlog.sources.protocol import Log
+from sessionlog.ledger.problems import BUSY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal
+
+    from sessionlog.ledger.book import Book
     from sessionlog.ledger.freshness import ChangedLog
+    from sessionlog.ledger.sync import Progress, Scanner, Synced
+    from sessionlog.sources.protocol import Log
+
+    Freshness = Literal["up to date", "this session first"]
+
+_FEW = 1000
+"""Changed logs up to which the others are not listed."""
+
+_PAUSE = 0.005
 
 
-def read_changes(
+def refresh(
     book: Book,
-    env: Mapping[str, str],
-    changed: Sequence[ChangedLog] | None,
+    env: Mapping[str, str] | None = None,
+    freshness: Freshness = "up to date",
     *,
-    paths: Sequence[str] | None,
-    only: Sequence[Log] | None,
-    scanner: Scanner | None,
-    progress: Progress | None,
+    paths: Sequence[str] | None = None,
+    session_logs: Callable[[], Sequence[Log]] = tuple,
+    scanner: Scanner | None = None,
+    progress: Progress | None = None,
+    wait: float = 0.0,
+    trusting: bool = True,
 ) -> Synced | None:
-    """Read logs into a ledger; arguments and errors as for `Book.refresh`.
+    """Read what is new in the logs of this machine, or under paths, into a book; return None if nothing was done.
+
+    While another process writes to the ledger, only a note is added. Notes and problems of earlier calls are gone.
 
     Args:
-        book: The ledger.
-        env: The environment.
-        changed: The logs that have changed; None if all have to be listed.
-        paths: The files and folders to list.
-        only: The only logs to read, in place of a list of all.
-        scanner: The function that scans jobs.
+        book: The book.
+        env: The environment, which gives the folders of agents; the process's when None.
+        freshness: `this session first` reads only `session_logs` where logs may be new and all would have to be listed.
+        paths: Files and folders; None for all places where logs may be.
+        session_logs: Returns the logs of a session that cannot wait for all others.
+        scanner: The function that scans jobs; one log after the other when None.
         progress: Called after every log.
+        wait: The seconds to wait for another process that is writing.
+        trusting: List logs only if a folder or place has changed since the last sync (see `freshness`).
+
+    Raises:
+        LedgerUnusable: Another process is reading logs into it for the first time: it has no numbers yet.
     """
-    scan = scanner or scan_here
-    try:
-        if changed is not None:
-            only = [Log(source=registry.source_of(source), path=path_of(path)) for path, source in changed]
-        elif paths is not None:
-            return _read_paths(book, paths, env, scan, progress)
-        if only is None:
-            return _read_all(book, env, scan, progress)
-        _reprice(book)
-        return sync(book, only, scanner=scan, progress=progress, places=None)
-    except LedgerBusy:
-        pass
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):
-            raise
-    if only is None and book.meta("synced") is None:
-        raise LedgerUnusable("another sessionlog is reading the logs into the ledger for the first time; try again")
-    book.notes.append(BUSY)
-    return None
+    env = os.environ if env is None else env
+    until = time.monotonic() + wait
+    while True:
+        book.forget_notes()
+        changed = changed_logs(book, env) if trusting and paths is None else None
+        book.is_complete = changed is not None or freshness == "up to date"
+        if changed == []:
+            return None
+        from sessionlog.ledger.new_logs import read_new_logs
+
+        only = None if book.is_complete else session_logs()
+        synced = read_new_logs(book, env, changed, paths=paths, only=only, scanner=scanner, progress=progress)
+        if BUSY not in book.notes or time.monotonic() > until:
+            return synced
+        time.sleep(_PAUSE)
 
 
-def _reprice(book: Book) -> None:
-    """Bring estimates to the present prices first: even if reading is interrupted, a ledger has one price list."""
-    with without_waiting(book.connection):
-        book.reprice(book.prices)
+def changed_logs(book: Book, env: Mapping[str, str]) -> list[ChangedLog] | None:
+    """Return the logs that have changed since the last sync; None if all have to be listed, or priced anew."""
+    if not book.has_its_prices:
+        return None
+    from sessionlog.ledger import freshness
 
-
-def _read_all(book: Book, env: Mapping[str, str], scanner: Scanner, progress: Progress | None) -> Synced:
-    """List the logs of this machine, read those that have changed, and store a snapshot of places and folders."""
-    from sessionlog.sources.discover import discover
-
-    connection = book.connection
-    snapshot = Snapshot(env)
-    _reprice(book)
-    listed: list[Log | Problem] = []
-    found = _kept(discover(env, snapshot.sources), listed)
-    synced = sync(book, found, scanner=scanner, progress=progress, places=snapshot.places)
-    with suppress(LedgerBusy), without_waiting(connection):  # all logs are in; the snapshot can be stored another time
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            if synced.failed:
-                connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
-            else:
-                snapshot.write(connection, listed)
-            book.set_meta("synced", str(time.time_ns()))
-            book.commit()
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-    return synced
-
-
-def ledger_of_paths(ledger: str, paths: Sequence[str]) -> str:
-    """Return the file, beside the usual ledger, with the records of the logs under remote paths."""
-    names = sorted(files.absolute_path(path) for path in paths)
-    name = blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return os.path.join(os.path.dirname(os.path.abspath(ledger)), "remote", f"{name}.sqlite")
-
-
-def _read_paths(
-    book: Book, paths: Sequence[str], env: Mapping[str, str], scanner: Scanner, progress: Progress | None
-) -> Synced:
-    """Read the logs under paths that have changed; files without a known agent are remembered, too."""
-    from sessionlog.ledger.recall import Recalled
-    from sessionlog.sources.discover import find_logs
-
-    _reprice(book)
-    recalled = Recalled(book)
-    found = recalled.noted(find_logs(paths, env, recall=recalled.source_of))
-    synced = sync(book, found, scanner=scanner, progress=progress, places=paths)
-    with suppress(LedgerBusy), without_waiting(book.connection):
-        recalled.write(paths)
-    return synced
-
-
-def _kept(found: Iterable[Log | Problem], kept: list[Log | Problem]) -> Iterator[Log | Problem]:
-    """Yield what is found, and append it to `kept`."""
-    for item in found:
-        kept.append(item)
-        yield item
+    return freshness.changed_logs(book.connection, env, most=_FEW)

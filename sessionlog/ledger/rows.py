@@ -215,7 +215,7 @@ def _responses(session: ScannedSession, records: Sequence[Record], labels: Price
                 key = hash_with(seed, f"{r.family}\0{r.key}")
         usage, latency, failed = r.usage, r.latency_ms, r.failed
         cost, estimate, saved, extra = cost_of(
-            label, usage, r.time_ns, r.cost_nano, r.extra_nano, r.requests, failed=failed, priced=r.priced
+            label, usage, r.time_ns, r.cost_nano, r.extra_nano, r.requests, r.searches, failed=failed, priced=r.priced
         )
         rows.append(
             Response(  # by position: by name it takes three times as long

@@ -5,10 +5,10 @@ forgotten without reading others: `responses` and `calls` hold all copies, `coun
 views `records` and `tools` show these. `quarter_hours` are totals of records per session, label and quarter hour; they
 are derived, as `all_sessions` is from the facts in `log_sessions`. A session is `elsewhere` if all its logs are outside
 the places that are searched now: its rows do not count, and the view `sessions` leaves it out. `chosen` marks what
-counts of copies; it counts unless a request on the wire is the same one (see `wire`): then a row made from both does,
-with an `n` below `MADE`, `wire_matches` has the pair, and a session of which the wire's log has given all to agents'
-sessions is `absorbed`, and not in `sessions` either. `folders` are those of the last sync (see `freshness`),
-`session_changes` spares exports what has not changed (see `changes`). `reservations` belong to budgets, not to logs.
+counts of copies; it counts unless a request on the wire is the same one, or is on the wire and in a log (see `wire`). A
+session on the wire of which nothing counts is not in `sessions` either. `folders` are those of the last sync (see
+`freshness`), `session_changes` spares exports what has not changed (see `changes`). `reservations` belong to budgets,
+not to logs.
 
 The columns of tables whose rows are values are in `columns`. A label is a combination of names that many records have
 in common. A histogram is a text with one letter per request: the letter's code minus `LETTER` is the bucket of its
@@ -17,7 +17,7 @@ latency.
 
 from __future__ import annotations
 
-VERSION = 11
+VERSION = 12
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -28,29 +28,24 @@ QUARTER_NS = 900 * 1_000_000_000
 
 LETTER = 4096
 
-MADE = -(1 << 40)
-"""Rows of `responses` that are made of a request on the wire have an `n` below this, merged copies one above it."""
-
 HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 """Values of `files.missing`: the log exists; was deleted; is outside the places searched now; cannot be read."""
 
 CHANGES = "CREATE TABLE session_changes (session_id INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT"
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
 
+NOTHING_LEFT = """s.on_wire_of IS NOT NULL AND s.counted
+    AND NOT EXISTS (SELECT 1 FROM quarter_hours q WHERE q.session_id = s.id)"""
+"""A condition on sessions: all of its requests were on the wire, and count in logs."""
+
 VIEWS = (
     "CREATE VIEW records AS SELECT * FROM responses WHERE counts",
     """CREATE VIEW tools AS SELECT c.*, n.tool, n.server, n.agent, n.project
-    FROM calls c JOIN names n ON n.id = c.name_id
-    WHERE c.counts AND c.session_id NOT IN (SELECT id FROM all_sessions WHERE absorbed)""",
-    "CREATE VIEW sessions AS SELECT * FROM all_sessions WHERE NOT elsewhere AND NOT absorbed",
+    FROM calls c JOIN names n ON n.id = c.name_id WHERE c.counts""",
+    f"CREATE VIEW sessions AS SELECT * FROM all_sessions s WHERE NOT s.elsewhere AND NOT ({NOTHING_LEFT})",  # noqa: S608 - as above
 )
 
-WIRE_INDEXES = (
-    "CREATE INDEX wire_matches_by_session ON wire_matches(session_id)",
-    "CREATE INDEX sessions_on_wire ON all_sessions(start_ns, last_ns) WHERE on_wire_of IS NOT NULL",
-    "CREATE INDEX sessions_absorbed ON all_sessions(id) WHERE absorbed",
-)
-
+WIRE_INDEX = "CREATE INDEX sessions_on_wire ON all_sessions(start_ns, last_ns) WHERE on_wire_of IS NOT NULL"
 
 COPY_INDEXES = (
     "CREATE INDEX IF NOT EXISTS responses_by_family ON responses(family) WHERE family IS NOT NULL",

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.book import Book, problems_of, problems_text
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
 from sessionlog.ledger.missing import Known, Missing
+from sessionlog.ledger.problems import problems_of, problems_text
 from sessionlog.ledger.scanning import SMALL_LOG, Job, Scanned, collector_off, head_of, identify_log, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
 from sessionlog.ledger.statements import select_rows
@@ -32,6 +32,10 @@ from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Resume, Source
 from sessionlog.sources.record import Problems
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.ledger.book import Book
 
 Progress = Callable[[int, int], None]
 """Called with (files done, files in all) during a scan."""

@@ -12,25 +12,18 @@ from sessionlog.ledger.columns import (
     Name,
     Response,
     Session,
-    WireMatch,
     columns_of,
     define,
 )  # fmt: skip
 from sessionlog.ledger.quarter_hours import define_sums, define_totals
-from sessionlog.ledger.schema import APPLICATION, CHANGES, RESUMES, VERSION, VIEWS, WIRE_INDEXES
+from sessionlog.ledger.schema import APPLICATION, CHANGES, RESUMES, VERSION, VIEWS, WIRE_INDEX
 from sessionlog.ledger.trust import version_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-_WIRE = (
-    define("wire_matches", WireMatch, "PRIMARY KEY (wire_session, file_id, n)", options="STRICT, WITHOUT ROWID"),
-    *WIRE_INDEXES,
-)
 _FROM_1 = (
-    "DROP VIEW records",
-    "DROP VIEW tools",
     "DROP INDEX IF EXISTS responses_told",
     "DROP INDEX IF EXISTS calls_told",
     "DROP INDEX IF EXISTS told_by_session",
@@ -59,20 +52,25 @@ _FROM_3 = (
     "UPDATE meta SET value = '' WHERE name = 'prices'",  # so everything is priced again
 )
 _FROM_4 = (
-    *(f"DROP VIEW IF EXISTS {view}" for view in ("records", "tools", "sessions")),
     "ALTER TABLE all_sessions ADD COLUMN on_wire_of TEXT",
-    "ALTER TABLE all_sessions ADD COLUMN absorbed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE responses ADD COLUMN response_id INTEGER",
     "ALTER TABLE responses ADD COLUMN summed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE responses ADD COLUMN chosen INTEGER NOT NULL DEFAULT 1",
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
     "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
-    *_WIRE,
-    *VIEWS,
 )
 _FROM_5 = (CHANGES,)
-_FROM_10 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
+_FROM_10 = (
+    "DROP TABLE IF EXISTS wire_matches",
+    "DROP INDEX IF EXISTS sessions_absorbed",
+    "DROP INDEX IF EXISTS sessions_on_wire",
+    "DELETE FROM responses WHERE n <= -(1 << 40)",  # rows that were made of a log and the wire
+    WIRE_INDEX,
+)
+_FROM_11 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
+_DROPPED = {"absorbed"}
+"""Columns that older versions have."""
 
 
 def tables() -> tuple[str, ...]:
@@ -102,7 +100,7 @@ def tables() -> tuple[str, ...]:
             after_ns INTEGER NOT NULL
         ) STRICT""",
         *VIEWS,
-        *_WIRE,
+        WIRE_INDEX,
         f"PRAGMA application_id = {APPLICATION}",
         f"PRAGMA user_version = {VERSION}",
     )
@@ -112,19 +110,23 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (11, _FROM_10),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (11, _FROM_10), (12, _FROM_11),
     )  # fmt: skip
+    for (view,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+        connection.execute(f"DROP VIEW {view}")
     for older_than, statements in steps:
         for statement in statements if version < older_than else ():
             connection.execute(statement)
-    _add_columns(connection)
+    _fit_columns(connection)
+    for view in VIEWS:
+        connection.execute(view)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def _add_columns(connection: sqlite3.Connection) -> None:
-    """Add the columns that the tables of an older version do not have; rows get their defaults.
+def _fit_columns(connection: sqlite3.Connection) -> None:
+    """Add the columns that the tables of an older version do not have, and drop those without use.
 
-    Logs that have not changed are read again where the present parser has another version.
+    Rows get the defaults. Logs that have not changed are read again where the present parser has another version.
     """
     is_complete = True
     wanted = {table: [column.sql for column in columns_of(row)] for table, row in TABLES.items()}
@@ -134,6 +136,8 @@ def _add_columns(connection: sqlite3.Connection) -> None:
             if column.partition(" ")[0] not in known:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
                 is_complete = False
+        for name in known & _DROPPED:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
     if not is_complete:
         connection.execute("UPDATE files SET checksum = ''")  # the columns are part of it
         connection.execute("DELETE FROM meta WHERE name = 'snapshot'")

@@ -22,6 +22,7 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.opening import is_damaged, open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.salvage import Salvaged, salvage
 from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.sync import Progress, Scanner, Synced, scan_here
@@ -198,7 +199,7 @@ def _read_all_again(book: Book, env: Mapping[str, str], scanner: Scanner, progre
     book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     book.set_meta("prices", "")
     book.commit()
-    synced = book.refresh(env, scanner=scanner, progress=progress, trusting=False)
+    synced = refresh(book, env, scanner=scanner, progress=progress, trusting=False)
     book.reconcile_all()
     book.connection.execute("BEGIN IMMEDIATE")
     book.connection.execute("UPDATE files SET checksum = ''")

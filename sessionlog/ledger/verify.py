@@ -20,6 +20,7 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.compare import Difference, compare_books, compare_derived
 from sessionlog.ledger.opening import is_damaged, open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import ELSEWHERE, GONE, UNREADABLE
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
@@ -147,7 +148,7 @@ def _compared(
         if derived:
             return Verified(path=path, derived=tuple(derived[:NAMED]), derived_count=len(derived))
         copy.release_memory()
-        copy.refresh(env, scanner=scanner, trusting=False)
+        refresh(copy, env, scanner=scanner, trusting=False)
         copy.forget(copy.missing(GONE, ELSEWHERE, UNREADABLE))
         found = compare_books(copy, scanned)
     except Exception as error:  # noqa: BLE001 - a damaged row can raise anything, and that is a finding

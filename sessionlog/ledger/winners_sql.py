@@ -126,8 +126,6 @@ WHERE place.by_age = 1 AND numbers.by_weight = 1"""  # noqa: S608 - names of the
 def winning_calls(copies: str, known: str) -> str:
     """Return the statement of the tool calls that count, each once, with the columns `CALL`.
 
-    Those in a session that is absorbed are among them: reports leave these out.
-
     Args:
         copies: A relation with the latest rows of the table `tools`; all copies of a call have one key.
         known: A relation with `known_sessions`.

@@ -1,349 +1,312 @@
-"""Wire: requests that were recorded on the wire, and the agents' own logs of them, count once.
+"""Wire: a request that was recorded on the wire, and the agent's own log of it, count once.
 
-A session that was recorded on the wire names the source whose log may hold the same requests (`on_wire_of`). Each of
-its requests is paired with a row of that log (see `pairing`), and a row made from both counts in place of the two:
+A session that was recorded on the wire names the source whose log may hold the same requests (`on_wire_of`). A request
+of it and a row of a log are the same one if they have the same provider's id of the response; without ids, if the
+tokens are equal and the row is of that source, and of the time of the session on the wire: the first with the first.
 
-- Session, names, time and tokens are the log's, the latency is the wire's. Where the tokens differ, the better quality
-  wins (exact, partial, estimated), then the greatest output, then the greatest total, as for copies; the log's if all
-  are equal. A cost that was recorded goes with the tokens; an estimate is at the prices of the log's names.
-- A request that is only on the wire, in a session of which others are paired, belongs to the session of the pair
-  nearest in time, with that one's project, branch, version and agent. Its provider is that of the nearest pair with its
-  model, because behind a gateway the wire knows a host alone. So nothing is left of the wire's session, which is
-  `absorbed`. Without any pair it stays a session of its own, unless a log has just the sum of its requests.
-- What a log only sums up is reduced by what is only on the wire in its session (see `wire_sums`).
+Of the two the better record counts, the log's if they are equal: the better quality (exact, partial, estimated), then
+the greatest output, then the greatest total. What no log has counts where it is, in the session on the wire.
 
-Pairs depend only on the rows of sessions near each other in time. After a change the wire's sessions near the changed
-ones are paired anew, and those near them; all others stay as they are. Without any session on the wire this is one
-look into an empty index.
+Some logs have sums of requests without a row: a compaction, or all that a run used. The requests only on the wire, in
+its time, that add up to it are the same ones, and the sum counts. If none do, all are: the greater total counts.
+
+So reports of a log are as without the wire, and what it lacks is added. All of this sets `counts` of rows that are
+`chosen` among copies, and depends on nothing but the rows of sessions near each other in time. After a change those
+near the changed sessions are decided again. Without any session on the wire this is one look into an empty index.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from sessionlog.events.names import UNKNOWN
-from sessionlog.hashes import hash_name
-from sessionlog.ledger.columns import Label, Response, WireMatch, names_of
-from sessionlog.ledger.copies import Names, Winner, label_of, numbers_of, total_tokens
-from sessionlog.ledger.costs import COSTS, OF_PRICES, PricedLabels
-from sessionlog.ledger.interned_ids import InternedIds
-from sessionlog.ledger.pairing import NEAR_BY_ID_NS, NEAR_NS, Call, Pair, pair_calls
-from sessionlog.ledger.schema import MADE
-from sessionlog.ledger.statements import choose, insert_rows
-from sessionlog.ledger.wire_sums import reduce_sums, response_rows
-from sessionlog.pricing.book import PriceBook
+from sessionlog.events.times import SECOND
+from sessionlog.ledger.statements import choose
 
-_WITH_TOKENS = (*names_of(Response, "tokens"), *names_of(Response, "money"), "priced", "searches")
-"""What comes from the row whose tokens count."""
+if TYPE_CHECKING:
+    import sqlite3
+
+NEAR_NS = 600 * SECOND
+"""How far apart the two records of a response may be: clocks differ, and some servers use their ids again."""
+
+BESIDE_NS = 10 * SECOND
+"""How far outside the time of a session on the wire a log may have its requests."""
+
 _QUALITIES = ("estimated", "partial", "exact")
 _LAST_NS = 2**63 - 1  # of the times that the ledger can hold
-_N = 36  # bits of a row's number within the number of a row made of it; the rest is its file's
 
-_Span = tuple[int, int]
-"""The first and the last time of a session."""
+REQUESTS = """SELECT r.file_id, r.n, s.id, s.source, s.project, r.time_ns, l.model, l.response_model, l.quality,
+    r.input, r.cache_read, r.cache_write, r.output, r.failed, r.summed, r.counts, r.response_id
+FROM (SELECT DISTINCT file_id, session_id FROM log_sessions WHERE session_id {sessions}) t
+JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
+JOIN all_sessions s ON s.id = r.session_id JOIN labels l ON l.id = r.label_id JOIN files f ON f.id = r.file_id
+WHERE r.time_ns IS NOT NULL AND {rows}
+ORDER BY r.time_ns, f.path, r.input, r.cache_read, r.cache_write, r.output, r.response_id, r.n"""
+"""The requests of some sessions, as `Request`, in an order that does not depend on when logs were read."""
 
-_Cluster = dict[int, _Span]
-"""Sessions on the wire near each other, with their spans."""
-
-
-def match_all(connection: sqlite3.Connection, ids: InternedIds, names: Names, prices: PriceBook) -> None:
-    """Pair all sessions on the wire; `counts` has been reset to `chosen`."""
-    if _has_any(connection):
-        connection.execute("DELETE FROM wire_matches")
-        connection.execute("DELETE FROM responses WHERE n <= ?", (MADE,))
-        counting = _match(connection, names, _Namer(ids, names, prices), _clusters(connection))
-        reduce_sums(connection, names, counting)
+_IN_WINDOW = "IN (SELECT id FROM all_sessions WHERE NOT elsewhere AND start_ns <= :last AND last_ns >= :first)"
+_SINGLE_OR_SUM = """r.chosen AND r.time_ns BETWEEN :first AND :last
+    AND (r.summed OR r.requests = 1 AND l.granularity = 'request')"""
 
 
-def match_near(
-    connection: sqlite3.Connection, ids: InternedIds, names: Names, prices: PriceBook, changed: Iterable[int]
-) -> set[int]:
-    """Pair again what the changed sessions may affect; return the sessions whose totals may change."""
-    if not _has_any(connection):
-        return set()
-    stale, clusters = _affected(connection, set(changed))
-    before = _undo(connection, stale)
-    counting = _match(connection, names, _Namer(ids, names, prices), clusters)
-    reduce_sums(connection, names, before | counting)
-    return before | stale | counting
+class Request(NamedTuple):
+    """A row of `responses`, with what is known of it from its session and label."""
+
+    file_id: int
+    n: int
+    session_id: int
+    source: str
+    project: str
+    time_ns: int
+    asked: str
+    served: str
+    quality: str
+    input: int
+    cache_read: int
+    cache_write: int
+    output: int
+    failed: int
+    summed: int
+    counts: int
+    response_id: int | None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its row in the ledger: (log, number)."""
+        return self.file_id, self.n
+
+    @property
+    def tokens(self) -> tuple[int, int, int, int]:
+        """Its tokens in disjoint classes."""
+        return self.input, self.cache_read, self.cache_write, self.output
 
 
-def _has_any(connection: sqlite3.Connection) -> bool:
-    """Whether a session was recorded on the wire, or was once and is paired yet."""
-    sessions = "SELECT 1 FROM all_sessions WHERE on_wire_of IS NOT NULL"
-    return bool(connection.execute(f"{sessions} UNION ALL SELECT 1 FROM wire_matches LIMIT 1").fetchone())  # noqa: S608 - no values
+class WireSession(NamedTuple):
+    """A session that was recorded on the wire; `of` is the source whose log may have its requests, "" for any."""
+
+    start_ns: int
+    last_ns: int
+    session: str
+    of: str
+    project: str
+    id: int
 
 
-def _clusters(connection: sqlite3.Connection) -> list[_Cluster]:
-    """Return the sessions on the wire that have times, those together of which requests may compete for a pair."""
-    rows = connection.execute(
-        """SELECT start_ns, last_ns, id FROM all_sessions
-        WHERE on_wire_of IS NOT NULL AND start_ns IS NOT NULL AND last_ns IS NOT NULL ORDER BY 1"""
-    )
-    clusters: list[_Cluster] = []
-    end: int | None = None
-    for start, last, session in rows:
-        if end is None or start > end + 2 * NEAR_BY_ID_NS:
-            clusters.append({})
-            end = None
-        clusters[-1][session] = (start, last)
-        end = last if end is None else max(end, last)
-    return clusters
+class Window(NamedTuple):
+    """Sessions on the wire near each other, and the time in which a log may have their requests."""
+
+    first_ns: int
+    last_ns: int
+    sessions: Mapping[int, WireSession]
 
 
-def _affected(connection: sqlite3.Connection, changed: set[int]) -> tuple[set[int], list[_Cluster]]:
-    """Return the sessions on the wire whose pairs changed sessions may affect, and those of them that are left."""
-    sql = f"SELECT DISTINCT session_id FROM wire_matches WHERE wire_session {choose(connection, changed)}"  # noqa: S608 - no values
-    changed = changed | {session for (session,) in connection.execute(sql)}
-    chosen = choose(connection, changed)
-    sql = f"SELECT DISTINCT wire_session FROM wire_matches WHERE session_id {chosen} OR wire_session {chosen}"  # noqa: S608 - no values
-    stale = {session for (session,) in connection.execute(sql)}
-    sql = f"SELECT start_ns, last_ns FROM all_sessions WHERE id {chosen} AND start_ns <= last_ns"  # noqa: S608 - no values
-    spans = connection.execute(sql).fetchall()
-    clusters = [
-        cluster
-        for cluster in _clusters(connection)
-        if stale & cluster.keys() or changed & cluster.keys() or _is_near(cluster, spans)
-    ]
-    return stale.union(*clusters), clusters
+class Pair(NamedTuple):
+    """Two records of a request; `matched_by` is `id` or `tokens`."""
+
+    wire: Request
+    log: Request
+    matched_by: str
 
 
-def _is_inside(call: Call, wires: _Cluster) -> bool:
-    """Whether a request on the wire was answered in the time of its session: else a clock has jumped."""
-    start, last = wires[call.row.session_id]
-    return start <= call.end_ns <= last
+class SummedUp(NamedTuple):
+    """Requests of one session that are only on the wire, and the sums of a log that stand for the same ones."""
+
+    on_wire: list[Request]
+    sums: list[Request]
 
 
-def _is_near(cluster: _Cluster, spans: Iterable[_Span]) -> bool:
-    """Whether a request of a cluster may be paired with a row within any of these spans."""
-    first = min(start for start, _ in cluster.values()) - NEAR_BY_ID_NS
-    last = max(end for _, end in cluster.values()) + NEAR_BY_ID_NS
-    return any(start <= last and end >= first for start, end in spans)
+class Matches(NamedTuple):
+    """What is the same on the wire and in logs, within a window."""
+
+    on_wire: list[Request]
+    pairs: list[Pair]
+    summed_up: list[SummedUp]
 
 
-def _undo(connection: sqlite3.Connection, stale: Iterable[int]) -> set[int]:
-    """Remove the pairs of sessions on the wire, and the rows made of them; return the sessions that had them."""
-    chosen = choose(connection, stale)
-    columns = "file_id, n, log_file, log_n, made_file, made_n, session_id"
-    matches = connection.execute(f"SELECT {columns} FROM wire_matches WHERE wire_session {chosen}").fetchall()  # noqa: S608 - no values
-    connection.execute(f"DELETE FROM wire_matches WHERE wire_session {chosen}")  # noqa: S608 - no values
-    rows = [place for match in matches for place in (match[:2], match[2:4])]
-    connection.executemany("UPDATE responses SET counts = chosen WHERE file_id = ? AND n = ?", rows)
-    connection.executemany("DELETE FROM responses WHERE file_id = ? AND n = ?", [match[4:6] for match in matches])
-    return {match[6] for match in matches}
+class Span(NamedTuple):
+    """The time of a session, and whether it was recorded on the wire."""
+
+    start_ns: int
+    last_ns: int
+    is_wire: bool
 
 
-def _match(connection: sqlite3.Connection, names: Names, namer: _Namer, clusters: Iterable[_Cluster]) -> set[int]:
-    """Pair the requests of these sessions on the wire; return the sessions in which they count."""
-    return set().union(*(_match_cluster(connection, names, namer, cluster) for cluster in clusters))
+def has_wire(connection: sqlite3.Connection) -> bool:
+    """Whether a session was recorded on the wire."""
+    sql = "SELECT 1 FROM all_sessions WHERE on_wire_of IS NOT NULL LIMIT 1"
+    return connection.execute(sql).fetchone() is not None
 
 
-def _match_cluster(connection: sqlite3.Connection, names: Names, namer: _Namer, wires: _Cluster) -> set[int]:
-    on_wire = _requests_on_wire(connection, names, wires)
-    logged = _requests_in_logs(connection, names, wires)
-    summed = [call for call in logged if call.row.summed]
-    pairs = pair_calls(
-        (call for call in on_wire if call.row.requests and _is_inside(call, wires)),
-        (call for call in logged if not call.row.summed),
-    )
-    made = [_made_of(pair, namer) for pair in pairs]
-    matches = [_match_row(pair.wire, pair.log, row, pair.matched_by) for pair, row in zip(pairs, made, strict=True)]
-    homes = _homes(on_wire, pairs, summed, wires)
-    of_models = _by_model(homes)
-    paired = {id(pair.wire) for pair in pairs}
-    for call in on_wire:
-        others = homes.get(call.row.session_id)
-        if others and id(call) not in paired:
-            same_model = of_models.get((call.row.session_id, call.names[1]), others)
-            made.append(_adopted(call, _nearest(others, call).log, _nearest(same_model, call).log, namer))
-            matches.append(_match_row(call, None, made[-1], ""))
-    insert_rows(connection, "responses", Response, made)
-    insert_rows(connection, "wire_matches", WireMatch, matches)
-    replaced = [place for match in matches for place in (match[1:3], match[4:6]) if place[0] is not None]
-    connection.executemany("UPDATE responses SET counts = 0 WHERE file_id = ? AND n = ?", replaced)
-    absorbed = f"UPDATE all_sessions SET absorbed = ? WHERE id {choose(connection, wires)} AND absorbed <> ?"  # noqa: S608 - no values
-    connection.execute(absorbed, (0, 0))
-    connection.executemany("UPDATE all_sessions SET absorbed = 1 WHERE id = ?", [(one,) for one in homes])
-    return {match[3] for match in matches}.union(wires)
+def spans_of(connection: sqlite3.Connection, sessions: Collection[int]) -> list[Span]:
+    """Return the times of sessions."""
+    columns = "start_ns, last_ns, on_wire_of IS NOT NULL"
+    sql = f"SELECT {columns} FROM all_sessions WHERE id {choose(connection, sessions)} AND start_ns <= last_ns"  # noqa: S608 - no values
+    return [Span(start, last, bool(is_wire)) for start, last, is_wire in connection.execute(sql)]
 
 
-def _homes(
-    on_wire: Iterable[Call], pairs: Iterable[Pair], summed: Iterable[Call], wires: _Cluster
-) -> dict[int, list[Pair]]:
-    """Return session on the wire → the pairs that give its other requests their session, in the order of their times.
+def decide(connection: sqlite3.Connection, changed: Collection[int] | None, before: Iterable[Span]) -> set[int]:
+    """Decide which requests count near changed sessions; return the sessions of those for which that is new.
 
-    Of a session without any pair all requests may be those that a log sums up, as where an agent was run only to
-    compact a session. Then the sum, which has their tokens and was logged meanwhile, gives the session.
+    Args:
+        connection: The ledger, in the caller's transaction.
+        changed: The sessions; None for all.
+        before: Their times before the change.
     """
-    homes: dict[int, list[Pair]] = {}
-    for pair in sorted(pairs, key=lambda pair: pair.wire.order):
-        homes.setdefault(pair.wire.row.session_id, []).append(pair)
-    alone: dict[int, list[Call]] = {}
-    for call in sorted(on_wire, key=lambda call: call.order):
-        if call.row.session_id not in homes:
-            alone.setdefault(call.row.session_id, []).append(call)
-    free = sorted(summed, key=lambda call: call.order)
-    for session, calls in sorted(alone.items(), key=lambda one: one[1][0].order):
-        start, last = wires[session]
-        tokens = tuple(map(sum, zip(*(call.tokens for call in calls), strict=True)))
-        for number, one in enumerate(free):
-            is_meanwhile = start - NEAR_NS <= one.end_ns <= last + NEAR_NS
-            if one.tokens == tokens and any(tokens) and is_meanwhile and calls[0].source in {"", one.source}:
-                homes[session] = [Pair(calls[0], free.pop(number), "")]
-                break
-    return homes
+    before = list(before)
+    near = None if changed is None else [*before, *spans_of(connection, changed)]
+    moved: set[int] = set()
+    for window in windows(connection, (span for span in before if span.is_wire)):
+        if near is None or any(window.first_ns <= span.last_ns and window.last_ns >= span.start_ns for span in near):
+            requests = requests_in(connection, window)
+            replaced = set(_replaced(match(window, requests)))
+            changes = [one for one in requests if bool(one.counts) == (one.place in replaced)]
+            flags = [(not one.counts, *one.place) for one in changes]
+            connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", flags)
+            moved.update(one.session_id for one in changes)
+    return moved
 
 
-def _by_model(homes: Mapping[int, Iterable[Pair]]) -> dict[tuple[int, str], list[Pair]]:
-    """Return (session on the wire, model asked for) → its pairs, in the order of their times."""
-    found: dict[tuple[int, str], list[Pair]] = {}
-    for session, pairs in homes.items():
-        for pair in pairs:
-            found.setdefault((session, pair.wire.names[1]), []).append(pair)
+def windows(connection: sqlite3.Connection, vanished: Iterable[Span] = ()) -> list[Window]:
+    """Return the windows of all sessions on the wire, also those of some that are not there any more."""
+    sql = """SELECT start_ns, last_ns, session, on_wire_of, project, id FROM all_sessions
+        WHERE on_wire_of IS NOT NULL AND NOT elsewhere AND start_ns <= last_ns"""
+    known = [WireSession._make(row) for row in connection.execute(sql)]
+    found: list[Window] = []
+    for one in sorted([*known, *(WireSession(span.start_ns, span.last_ns, "", "", "", 0) for span in vanished)]):
+        first, last = max(one.start_ns - NEAR_NS, -_LAST_NS), min(one.last_ns + NEAR_NS, _LAST_NS)
+        sessions = {one.id: one} if one.id else {}
+        if found and first <= found[-1].last_ns:
+            before = found.pop()
+            first, last, sessions = before.first_ns, max(last, before.last_ns), {**before.sessions, **sessions}
+        found.append(Window(first, last, sessions))
     return found
 
 
-def _nearest(pairs: Sequence[Pair], call: Call) -> Pair:
-    """Return the pair, of pairs in the order of their times, that is nearest to a request."""
-    at = bisect_left(pairs, call.end_ns, key=lambda pair: pair.wire.end_ns)
-    return min(pairs[max(0, at - 1) : at + 1], key=lambda pair: abs(pair.wire.end_ns - call.end_ns))
+def requests_in(connection: sqlite3.Connection, window: Window) -> list[Request]:
+    """Return the requests on the wire and in logs in a window, and the sums of logs, each in the order of time."""
+    sql = REQUESTS.format(sessions=_IN_WINDOW, rows=_SINGLE_OR_SUM)
+    return [Request._make(row) for row in connection.execute(sql, {"first": window.first_ns, "last": window.last_ns})]
 
 
-def _requests_on_wire(connection: sqlite3.Connection, names: Names, wires: _Cluster) -> list[Call]:
-    chosen = choose(connection, wires)
-    sources = dict(connection.execute(f"SELECT id, on_wire_of FROM all_sessions WHERE id {chosen}"))  # noqa: S608 - no values
-    rows = response_rows(connection, wires, "r.counts")
-    return [_call(row, names, sources[row.session_id], wires[row.session_id][0]) for row in rows]
+def match(window: Window, requests: Iterable[Request]) -> Matches:
+    """Return which of the requests in a window are the same."""
+    on_wire: list[Request] = []
+    logged: list[Request] = []
+    sums: list[Request] = []
+    for one in requests:
+        if one.session_id in window.sessions:
+            on_wire += [] if one.summed else [one]
+        else:
+            (sums if one.summed else logged).append(one)
+
+    def may_be_one(wire: Request, log: Request) -> bool:
+        session = window.sessions[wire.session_id]
+        return session.of in {"", log.source} and _is_beside(session, log)
+
+    pairs = pair(on_wire, logged, may_be_one)
+    return Matches(on_wire, pairs, list(_sum_up(window, on_wire, pairs, sums)))
 
 
-def _requests_in_logs(connection: sqlite3.Connection, names: Names, wires: _Cluster) -> list[Call]:
-    """Return the requests of agents' logs that may be those of these sessions on the wire, and sums of such."""
-    if not wires:
-        return []
-    first = min(start for start, _ in wires.values()) - NEAR_BY_ID_NS
-    last = max(end for _, end in wires.values()) + NEAR_BY_ID_NS
-    found = connection.execute(
-        """SELECT id, source FROM all_sessions
-        WHERE on_wire_of IS NULL AND NOT elsewhere AND start_ns <= ? AND last_ns >= ?""",
-        (min(last, _LAST_NS), max(first, -_LAST_NS)),
-    )
-    sources: dict[int, str] = dict(found.fetchall())
-    wanted_rows = "(r.counts AND r.requests = 1 AND NOT r.summed OR r.chosen AND r.summed)"
-    rows = response_rows(connection, sources, f"{wanted_rows} AND r.time_ns BETWEEN {first} AND {last}")
-    return [
-        _call(row, names, sources[row.session_id], None)
-        for row in rows
-        if row.summed or names.label(row.label_id).granularity == "request"
-    ]
-
-
-def _call(row: Response, names: Names, source: str, start_ns: int | None) -> Call:
-    """A request; `start_ns` is the start of its session on the wire, before which it was not sent."""
-    label = names.label(row.label_id)
-    begin_ns = end_ns = row.time_ns or 0
-    if start_ns is not None:
-        begin_ns = min(end_ns, max(start_ns, end_ns - int((row.latency_ms or 0) * 1_000_000)))
-    content = (names.session(row.session_id), names.path(row.file_id), tuple(label), numbers_of(row))
-    return Call(
-        begin_ns=begin_ns,
-        end_ns=end_ns,
-        tokens=(row.input, row.cache_read, row.cache_write, row.output),
-        failed=bool(row.failed),
-        response_id=row.response_id,
-        names=(label.model if label.response_model == UNKNOWN else label.response_model, label.model),
-        source=source,
-        order=(end_ns, hash_name(repr(content), b"")),
-        row=row,
-    )
-
-
-def _match_row(wire: Call, log: Call | None, made: Response, matched_by: str) -> WireMatch:
-    return WireMatch(
-        wire_session=wire.row.session_id,
-        file_id=wire.row.file_id,
-        n=wire.row.n,
-        session_id=made.session_id,
-        log_file=None if log is None else log.row.file_id,
-        log_n=None if log is None else log.row.n,
-        matched_by=matched_by,
-        made_file=made.file_id,
-        made_n=made.n,
-    )
-
-
-def _made(row: Response, wire: Call, changes: Mapping[str, Any]) -> Response:
-    """A row that counts in a log's place, with the number that the request on the wire gives it."""
-    number = MADE - (wire.row.file_id << _N | wire.row.n & (1 << _N) - 1)
-    own = {"n": number, "family": None, "key": None, "superseded_by": None, "counts": 1, "chosen": 1}
-    return row._replace(**{**own, **changes})
-
-
-def _made_of(pair: Pair, namer: _Namer) -> Response:
-    """The row made of a pair."""
-    wire, log = pair.wire.row, pair.log.row
-    changes: dict[str, Any] = {}
-    if wire.latency_ms is not None:
-        changes = {"latency_ms": wire.latency_ms, "latency_bucket": wire.latency_bucket}
-    if _weight(wire, namer.names) > _weight(log, namer.names):
-        changes |= {name: getattr(wire, name) for name in _WITH_TOKENS}
-        on_wire = namer.names.label(wire.label_id)
-        own = namer.names.label(log.label_id)._replace(quality=on_wire.quality)
-        made = _made(log, pair.wire, changes)
-        changes |= namer.name(made, own, own._replace(**{name: getattr(on_wire, name) for name in OF_PRICES}))
-    return _made(log, pair.wire, changes)
-
-
-def _weight(row: Response, names: Names) -> tuple[int, int, int]:
-    """Of two records of a request the one of the greater weight has its tokens."""
-    quality = names.label(row.label_id).quality
-    return _QUALITIES.index(quality) if quality in _QUALITIES else -1, row.output, total_tokens(row)
-
-
-def _adopted(call: Call, nearest: Call, same_model: Call, namer: _Namer) -> Response:
-    """The row of a request that is only on the wire: in the session of a pair, from the provider of a pair.
+def pair(
+    some: Iterable[Request], others: Iterable[Request], may_be_one: Callable[[Request, Request], bool]
+) -> list[Pair]:
+    """Pair requests by equal ids, then by equal tokens: each with the first that is left, in their order.
 
     Args:
-        call: The request.
-        nearest: The row in a log of the nearest pair.
-        same_model: That of the nearest pair with its model; `nearest` if there is none.
-        namer: Names and prices the row.
+        some: Requests in the order of time.
+        others: Those that may be the same, also in order.
+        may_be_one: Whether two with equal tokens may be the same.
     """
-    own = label_of(Winner(call.row, nearest.row), namer.names)
-    provider = namer.names.label(same_model.row.label_id).provider
-    changes = namer.name(call.row, own if provider == UNKNOWN else own._replace(provider=provider), own)
-    place = {"file_id": nearest.row.file_id, "session_id": nearest.row.session_id}
-    return _made(call.row, call, place | changes | {"active_ms": 0, "response_id": None})
+    some, others = list(some), list(others)
+    found: list[Pair] = []
+    used: set[tuple[int, int]] = set()
+    ways: tuple[tuple[str, Callable[[Request], Hashable], Callable[[Request, Request], bool]], ...] = (
+        ("id", lambda one: one.response_id, lambda one, other: abs(one.time_ns - other.time_ns) <= NEAR_NS),
+        (
+            "tokens",
+            lambda one: (one.tokens, one.failed),
+            lambda one, other: None in {one.response_id, other.response_id} and may_be_one(one, other),
+        ),
+    )
+    for matched_by, key, is_same in ways:
+        left: dict[Hashable, deque[Request]] = {}
+        for other in others:
+            if other.place not in used and key(other) is not None:
+                left.setdefault(key(other), deque()).append(other)
+        for one in some:
+            alike = left.get(key(one), ()) if one.place not in used else ()
+            number = next((number for number, other in enumerate(alike) if is_same(one, other)), None)
+            if number is not None:
+                found.append(Pair(one, alike[number], matched_by))
+                used.update((one.place, alike[number].place))
+                del left[key(one)][number]
+    return found
 
 
-class _Namer:
-    """Labels of rows that are made, and their costs at the prices of these labels.
+def _is_beside(session: WireSession, log: Request) -> bool:
+    """Whether a log's row is of the time of a session on the wire."""
+    return session.start_ns - BESIDE_NS <= log.time_ns <= session.last_ns + BESIDE_NS
 
-    Attributes:
-        names: Look-ups of ids in rows.
+
+def _sum_up(
+    window: Window, on_wire: Iterable[Request], pairs: Iterable[Pair], sums: Collection[Request]
+) -> Iterator[SummedUp]:
+    """Yield the sums that stand for requests only on the wire.
+
+    They are those of the sessions in which other requests of the session on the wire are. It may have no other, as
+    where an agent was run only to compact a session, or logs totals alone: then they are its agent's, in its project.
     """
+    paired = {one.wire.place for one in pairs}
+    left: dict[int, list[Request]] = {}
+    for one in on_wire if sums else ():
+        if one.place not in paired and any(one.tokens):
+            left.setdefault(one.session_id, []).append(one)
+    logs: dict[int, set[int]] = {}
+    used: set[tuple[int, int]] = set()
+    for wire, log, _ in pairs:
+        logs.setdefault(wire.session_id, set()).add(log.session_id)
+    for session in window.sessions.values():
+        same = [
+            one
+            for one in sums
+            if one.place not in used
+            and _is_beside(session, one)
+            and (
+                one.session_id in logs[session.id]
+                if session.id in logs
+                else (one.source, one.project) == (session.of, session.project)
+            )
+        ]
+        if same and session.id in left:
+            yield SummedUp(left[session.id], same)
+            used.update(one.place for one in same)
 
-    def __init__(self, ids: InternedIds, names: Names, prices: PriceBook) -> None:
-        self.names = names
-        self._ids = ids
-        self._priced = PricedLabels(prices)
 
-    def name(self, row: Response, label: Label, other: Label) -> dict[str, Any]:
-        """Return label and costs for a row: of the first of two labels at which its cost is known, else of the first.
+def _replaced(matches: Matches) -> Iterator[tuple[int, int]]:
+    """Yield the places of requests that do not count, because the same ones count elsewhere."""
+    for wire, log, _ in matches.pairs:
+        yield (log if _weight(wire) > _weight(log) else wire).place
+    for on_wire, sums in matches.summed_up:
+        same = _adding_up(on_wire, sums)
+        yield from (one.place for one in (sums if _total(same) > _total(sums) else same))
 
-        Behind a gateway the provider's name on the wire is that of a host, which has no prices; where an agent asks
-        several providers, the log's nearest may be another one than that of the request.
-        """
-        changes = self._at(row, label)
-        if changes["cost_nano"] is None and changes["estimate_nano"] is None and other != label:
-            others = self._at(row, other)
-            if others["cost_nano"] is not None or others["estimate_nano"] is not None:
-                return others
-        return changes
 
-    def _at(self, row: Response, label: Label) -> dict[str, Any]:
-        """Return a label's number, and what a row costs at its prices."""
-        costs = self._priced.costs(self._priced.number(label), row)
-        return {"label_id": self._ids.label_id(label)} | dict(zip(COSTS, costs, strict=True))
+def _adding_up(on_wire: list[Request], sums: Iterable[Request]) -> list[Request]:
+    """Return the requests that add up to sums, the largest first; all of them if these leave a rest."""
+    rest = [sum(counts) for counts in zip(*(one.tokens for one in sums), strict=True)]
+    found: list[Request] = []
+    for one in sorted(on_wire, key=lambda one: -sum(one.tokens)):
+        if all(count <= left for count, left in zip(one.tokens, rest, strict=True)):
+            rest = [left - count for count, left in zip(one.tokens, rest, strict=True)]
+            found.append(one)
+    return on_wire if any(rest) else found
+
+
+def _weight(one: Request) -> tuple[int, int, int]:
+    quality = _QUALITIES.index(one.quality) if one.quality in _QUALITIES else -1
+    return quality, one.output, sum(one.tokens)
+
+
+def _total(requests: Iterable[Request]) -> int:
+    return sum(sum(one.tokens) for one in requests)

@@ -190,7 +190,7 @@ class Writer:
 
     def reconcile(self) -> None:
         """Update what was touched: sessions, which copies count, totals, prices of new models."""
-        reconcile(self._connection, self._ids, self._touched, self._prices)
+        reconcile(self._connection, self._ids, self._touched)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -9,9 +9,10 @@ from sessionlog.lazy_imports import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sessionlog.pricing.book import PriceBook, PriceInfo, PriceTier
+    from sessionlog.pricing.book import PriceBook
     from sessionlog.pricing.estimate import estimate_cost
     from sessionlog.pricing.model_pricing import ModelPricing
+    from sessionlog.pricing.price_info import PriceInfo, PriceTier
     from sessionlog.pricing.seed_table import DEFAULT_PRICING, PricingTable
 
 __all__ = [
@@ -27,9 +28,10 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     globals(),
     {
-        "pricing.book": "PriceBook PriceInfo PriceTier",
+        "pricing.book": "PriceBook",
         "pricing.estimate": "estimate_cost",
         "pricing.model_pricing": "ModelPricing",
+        "pricing.price_info": "PriceInfo PriceTier",
         "pricing.seed_table": "DEFAULT_PRICING PricingTable",
     },
 )

@@ -1,7 +1,10 @@
 """PriceBook: what a request costs, and which price that is.
 
-The user's own prices come first, then the shipped list. An unknown cost is None, a free request costs 0, and the
-shipped list never prices a local model server. Rates are cached per (provider, model, day, kind of request), because a
+The user's own prices and aliases come first, then the shipped list, then other names that are known of its models. An
+unknown cost is None, a free request costs 0, and the shipped list never prices a local model server. A price is that of
+the model at the time of the request for its service tier, mode and speed, times the factor of its region; where a kind
+of request has no price of its own, it costs as the standard one. Searches have a price beside that of tokens. A user's
+own price holds for every kind of request. Rates are cached per (provider, model, day, kind of request), because a
 ledger looks up a few models millions of times.
 """
 
@@ -12,11 +15,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from sessionlog.hashes import blake2b
-from sessionlog.pricing.lookup import Listing, find_listing
-from sessionlog.pricing.model_pricing import ModelPricing
-from sessionlog.pricing.own_prices import OwnPrice, OwnPrices, parse_own_prices
-from sessionlog.pricing.price_list import load_price_list, price_at, thresholds
-from sessionlog.pricing.schedule import active_variants, spans_of_day
+from sessionlog.pricing.billing import load_billing
+from sessionlog.pricing.lookup import Listing, find_listing, find_provider
+from sessionlog.pricing.own_prices import Alias, OwnPrice, OwnPrices, parse_own_prices
+from sessionlog.pricing.price_info import PriceInfo, list_info, own_info
+from sessionlog.pricing.price_list import load_price_list
+from sessionlog.pricing.provider_names import is_local, normal_name
+from sessionlog.pricing.schedule import day_text, spans_of_day
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.events.tokens import TokenUsage
-    from sessionlog.pricing.price_list import Listed, PriceList
+    from sessionlog.pricing.billing import Billing
+    from sessionlog.pricing.price_list import PriceList
     from sessionlog.pricing.rates import Rates
 
     Spans = tuple[tuple[int, Rates | None], ...]
@@ -32,40 +38,26 @@ if TYPE_CHECKING:
 
 _SECOND_NS = 1_000_000_000
 DAY_NS = 86_400 * _SECOND_NS
+MOST_NANO = 10**18
+"""Only damage makes a request cost more: its cost is unknown."""
 _MAX_CACHED = 8192  # names come from logs, and a hostile log must not fill the memory with them
 # To be raised when the same names and tokens cost something else than before, so that ledgers estimate again.
-_RULES = 1
+_RULES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriceTier:
-    """Prices of a request with more than `above_prompt_tokens` prompt tokens, for all of its tokens."""
-
-    above_prompt_tokens: int
-    pricing: ModelPricing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceInfo:
-    """What a model costs at one moment, and the source of that price.
+class _Found:
+    """A price of a name.
 
     Attributes:
-        provider: Who bills; for a user's own price, the provider that was asked for (may be empty).
-        model: The model's id in the list, or the user's key.
-        pricing: Prices below every tier.
-        tiers: Prices of larger requests, ascending.
-        valid_from: ISO date since which these prices hold; None if they are the oldest known.
-        source: For example "list price, genai-prices 1.2.3 of 2026-01-31" or "your price 'vllm/qwen3-32b'".
-        variants: Kinds of request with prices of their own: `batch`, `service_tier=flex`, `speed=fast`.
+        price: The price.
+        when: What the name itself implies of the request, as in `request_context`.
+        note: How the name leads to the price; "" if it is the price's own name.
     """
 
-    provider: str
-    model: str
-    pricing: ModelPricing
-    source: str
-    tiers: tuple[PriceTier, ...] = ()
-    valid_from: str | None = None
-    variants: tuple[str, ...] = ()
+    price: Listing | OwnPrice
+    when: Mapping[str, str]
+    note: str = ""
 
 
 class PriceBook:
@@ -76,24 +68,33 @@ class PriceBook:
         is_shipped: It holds the shipped list alone.
     """
 
-    __slots__ = ("_clock", "_days", "_list", "_listings", "_own", "instead_of", "is_shipped")
+    __slots__ = ("_billing", "_clock", "_days", "_list", "_listings", "_own", "instead_of", "is_shipped")
 
-    def __init__(self, price_list: PriceList, own: OwnPrices, *, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        price_list: PriceList,
+        own: OwnPrices,
+        *,
+        billing: Billing | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
         self.instead_of: PriceBook | None = None
         self.is_shipped = False
         self._list = price_list
         self._own = own
+        self._billing = billing or load_billing()
         self._clock = clock
         self._days: dict[tuple[Any, ...], Spans] = {}
-        self._listings: dict[tuple[str, str], Listing | OwnPrice | None] = {}
+        self._listings: dict[tuple[str, str], _Found | None] = {}
 
     @classmethod
     def load(cls, own: Mapping[str, Any] | None = None, *, instead_of: PriceBook | None = None) -> PriceBook:
-        """Load the shipped list together with a user's `[prices]` table.
+        """Load the shipped list together with a user's prices and aliases.
 
         Args:
             own: "provider/model" or "model" (wildcards `*` and `?` allowed) to {input, output, cache_read?,
-                cache_write?, cache_write_1h?} in US dollars per million tokens.
+                cache_write?, cache_write_1h?} in US dollars per million tokens; or such a name, without wildcards, to
+                "vendor/model", whose price it has.
             instead_of: The usual prices, which this value replaces for a single query.
 
         Raises:
@@ -108,7 +109,7 @@ class PriceBook:
         """Workers get the user's own prices, and each loads the shipped list itself, once."""
         if self._list is not load_price_list():
             return PriceBook, (self._list, self._own)
-        return _load_once, (tuple((entry.key, tuple(entry.prices.items())) for entry in self._own.entries),)
+        return _load_once, (self._own.table(),)
 
     @property
     def version(self) -> str:
@@ -129,7 +130,8 @@ class PriceBook:
     def fingerprint(self) -> str:
         """A hash that changes when any price may have changed: with the list, the user's own prices, or the rules."""
         return blake2b(
-            b"%d %b %b" % (_RULES, self._list.digest.encode(), self._own.canonical()), digest_size=16
+            b"%d %b %b %b" % (_RULES, self._list.digest.encode(), self._billing.digest.encode(), self._own.canonical()),
+            digest_size=16,
         ).hexdigest()
 
     def price(
@@ -142,6 +144,8 @@ class PriceBook:
         service_tier: str | None = None,
         batch: bool = False,
         speed: str | None = None,
+        region: str | None = None,
+        searches: int = 0,
         single: bool = True,
     ) -> int | None:
         """Price one request. Never raises for odd names.
@@ -154,14 +158,17 @@ class PriceBook:
             service_tier: As logged, such as flex, priority, batch; without a price of its own it costs as standard.
             batch: The request went through a batch interface.
             speed: As logged, for instance fast.
+            region: As logged, for instance us.
+            searches: How many searches of the provider's own tool it made.
             single: False for the total of several requests, because it is unknown whether any of them reached a tier.
 
         Returns:
             Nano-dollars; 0 for a request known to be free, None for an unknown price.
         """
         day, ns = divmod(self.now_ns() if at_ns is None else at_ns, DAY_NS)
-        rates = rates_at(self.spans(provider, model, day, service_tier=service_tier, batch=batch, speed=speed), ns)
-        return None if rates is None else rates.cost(usage, tiered=single)
+        spans = self.spans(provider, model, day, service_tier=service_tier, batch=batch, speed=speed, region=region)
+        rates = rates_at(spans, ns)
+        return None if rates is None else rates.cost(usage, tiered=single, searches=searches)
 
     def spans(
         self,
@@ -172,12 +179,14 @@ class PriceBook:
         service_tier: str | None = None,
         batch: bool = False,
         speed: str | None = None,
+        region: str | None = None,
     ) -> Spans:
         """Return the rates of a model through one UTC day (counted from 1970); the arguments are those of `price`."""
-        key = (provider, model, day, service_tier, batch, speed)
+        key = (provider, model, day, service_tier, batch, speed, region)
         spans = self._days.get(key)
         if spans is None:
-            spans = self._resolve(provider, model, day, request_context(service_tier, batch=batch, speed=speed))
+            context = request_context(service_tier, batch=batch, speed=speed, region=region)
+            spans = self._resolve(provider, model, day, context)
             _cache(self._days, key, spans)
         return spans
 
@@ -188,56 +197,100 @@ class PriceBook:
     def explain(self, provider: str | None, model: str, at_ns: int | None = None) -> PriceInfo | None:
         """Return what a model costs at a moment (None is now), with the price's source; None for an unknown price."""
         at_ns = self._clock() if at_ns is None else at_ns
-        found = self._find(provider or "", model)
-        if isinstance(found, OwnPrice):
-            return _own_info(found, provider or "")
-        return None if found is None else self._list_info(found, at_ns)
+        found = self._find(provider or "", model, day_text(at_ns // DAY_NS))
+        if found is None:
+            return None
+        if isinstance(found.price, OwnPrice):
+            return own_info(found.price, provider or "", found.note)
+        return self._explain_listing(found.price, at_ns, when=found.when, note=found.note)
 
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
         """Yield every price at a moment (None is now): the user's own first, then the list by provider."""
         at_ns = self._clock() if at_ns is None else at_ns
         for own in self._own.entries:
-            yield _own_info(own, "")
+            yield own_info(own, "", "")
         for provider, entry in self._list.providers.items():
             for model in entry["models"]:
-                info = self._list_info(Listing(provider=provider, model=model), at_ns)
+                info = self._explain_listing(Listing(provider=provider, model=model), at_ns)
                 if info is not None:
                     yield info
 
-    def _find(self, provider: str, model: str) -> Listing | OwnPrice | None:
+    def _explain_listing(
+        self, listing: Listing, at_ns: int, *, when: Mapping[str, str] | None = None, note: str = ""
+    ) -> PriceInfo | None:
+        day, ns = divmod(at_ns, DAY_NS)
+        return list_info(listing, day, ns, when=when or {}, note=note, version=self.version, billing=self._billing)
+
+    def _find(self, provider: str, model: str, today: str) -> _Found | None:
+        """Return the price of a name on a day; None for an unknown price."""
         key = (provider, model)
-        if key in self._listings:
-            return self._listings[key]
-        found = self._own.find(provider, model) or find_listing(self._list, provider, model)
-        _cache(self._listings, key, found)
+        if key not in self._listings:
+            _cache(self._listings, key, self._look_up(provider, model))
+        found = self._listings[key]
+        if found is None and not is_local(normal_name(provider)):
+            name = self._billing.without_route(model.strip().lower())
+            other = self._billing.other_name(find_provider(self._list, provider), name, today)
+            if other is not None:
+                found = self._target(other["model"], f"as {other['model']} ({other['source']})")
         return found
 
+    def _look_up(self, provider: str, model: str) -> _Found | None:
+        own = self._own.find(provider, model)
+        if isinstance(own, Alias):
+            return self._target(own.target, f"your alias {own.key!r} of {own.target}")
+        if own is not None:
+            return _Found(price=own, when={})
+        name = model.strip().lower()
+        return self._listed(provider, name) or self._listed(provider, self._billing.without_route(name), routed=name)
+
+    def _listed(self, provider: str, name: str, *, routed: str = "") -> _Found | None:
+        """Return the price of a name in the list; `routed` is the name with what a gateway wrote around it."""
+        if name == routed:
+            return None
+        note = f"{routed} without its route" if routed else ""
+        for one in self._billing.entries["suffixes"]:
+            base = find_listing(self._list, provider, name.removesuffix(one["suffix"]), is_routed=bool(routed))
+            is_meant = name.endswith(one["suffix"]) and base is not None and base.provider == one["provider"]
+            if base is not None and is_meant and not base.resold and self._has_kind(base, one["when"]):
+                return _Found(price=base, when=one["when"], note=one["source"])
+        listing = find_listing(self._list, provider, name, is_routed=bool(routed))
+        return None if listing is None else _Found(price=listing, when={}, note=note)
+
+    def _target(self, name: str, note: str) -> _Found | None:
+        """Return the price that another name has: "vendor/model"."""
+        vendor, _, model = name.partition("/")
+        own = self._own.find(vendor, model)
+        found = find_listing(self._list, vendor, model) if own is None or isinstance(own, Alias) else own
+        return None if found is None else _Found(price=found, when={}, note=note)
+
+    def _has_kind(self, listing: Listing, when: Mapping[str, str]) -> bool:
+        """Whether a listed model has, at any time, a price for such requests."""
+        if any(when.items() <= variant["when"].items() for variant in listing.model.get("variants", ())):
+            return True
+        return any(when.items() <= factor["when"].items() for factor in self._billing.factors(listing))
+
     def _resolve(self, provider: str, model: str, day: int, context: Mapping[str, str]) -> Spans:
-        found = self._find(provider, model)
+        today = day_text(day)
+        found = self._find(provider, model, today)
         if found is None:
             return ((0, None),)
         from sessionlog.pricing.rates import build_rates  # an explanation has no use for them
 
-        if isinstance(found, OwnPrice):
-            return ((0, build_rates(found.prices)),)
-        spans = spans_of_day(found.model, day, {} if found.resold else context)
-        return tuple((span.second, None if span.prices is None else build_rates(span.prices)) for span in spans)
-
-    def _list_info(self, listing: Listing, at_ns: int) -> PriceInfo | None:
-        day, ns = divmod(at_ns, DAY_NS)
-        span = [s for s in spans_of_day(listing.model, day, {}) if s.second * _SECOND_NS <= ns][-1]
-        if span.prices is None:
-            return None
-        prices = span.prices
-        return PriceInfo(
-            provider=listing.provider,
-            model=listing.model["id"],
-            pricing=_pricing(prices, -1),
-            source=f"list price, {self.version}",
-            tiers=tuple(PriceTier(above_prompt_tokens=n, pricing=_pricing(prices, n)) for n in thresholds(prices)),
-            valid_from=span.valid_from,
-            variants=() if listing.resold else active_variants(listing.model, day),
+        price = found.price
+        if isinstance(price, OwnPrice):
+            at_list = find_listing(self._list, provider, model)
+            return ((0, build_rates(price.prices, search=self._search_price(at_list, day))),)
+        context = {} if price.resold else {**context, **found.when}
+        times, search = self._billing.times(price, day, context), self._search_price(price, day)
+        return tuple(
+            (span.second, None if span.prices is None else build_rates(span.prices, times=times, search=search))
+            for span in spans_of_day(price.model, day, context)
         )
+
+    def _search_price(self, listing: Listing | None, day: int) -> str:
+        """Return what a thousand searches cost, in US dollars."""
+        entry = None if listing is None else self._billing.search(listing, day)
+        return "0" if entry is None else str(entry["usd_per_thousand"])
 
 
 def rates_at(spans: Spans, ns: int) -> Rates | None:
@@ -249,30 +302,15 @@ def rates_at(spans: Spans, ns: int) -> Rates | None:
     return rates
 
 
-def request_context(service_tier: str | None, *, batch: bool, speed: str | None) -> dict[str, str]:
+def request_context(
+    service_tier: str | None, *, batch: bool, speed: str | None, region: str | None = None
+) -> dict[str, str]:
     """Describe a request in the words of the price list."""
     # Anthropic reports a batch request as a service tier.
     batch = batch or service_tier == "batch"
-    context = {"processing": "batch" if batch else None, "service_tier": service_tier, "speed": speed}
+    tier = "priority" if service_tier == "fast" else service_tier  # OpenAI's one tier had both names
+    context = {"processing": "batch" if batch else None, "service_tier": tier, "speed": speed, "region": region}
     return {key: value for key, value in context.items() if value}
-
-
-def _own_info(own: OwnPrice, provider: str) -> PriceInfo:
-    return PriceInfo(provider=provider, model=own.key, pricing=own.pricing, source=f"your price {own.key!r}")
-
-
-def _pricing(prices: Listed, above: int) -> ModelPricing:
-    def usd(key: str) -> float | None:
-        price = price_at(prices, key, above)
-        return None if price is None else float(price)
-
-    return ModelPricing(
-        input_per_mtok=usd("input") or 0.0,
-        output_per_mtok=usd("output") or 0.0,
-        cache_read_per_mtok=usd("cache_read"),
-        cache_write_per_mtok=usd("cache_write"),
-        cache_write_1h_per_mtok=usd("cache_write_1h"),
-    )
 
 
 def _cache(cached: dict[Any, Any], key: Any, value: Any) -> None:
@@ -282,5 +320,5 @@ def _cache(cached: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 @cache
-def _load_once(own: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]) -> PriceBook:
-    return PriceBook.load({key: dict(prices) for key, prices in own})
+def _load_once(own: tuple[tuple[str, str | tuple[tuple[str, float], ...]], ...]) -> PriceBook:
+    return PriceBook.load({key: value if isinstance(value, str) else dict(value) for key, value in own})

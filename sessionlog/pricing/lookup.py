@@ -44,8 +44,15 @@ _MAX_NAME = 256
 """Longer names are damage; they are not looked up."""
 
 
-def find_listing(price_list: PriceList, provider: str, model: str) -> Listing | None:
-    """Find a model; None if the list has no certain match. Never raises for odd names."""
+def find_listing(price_list: PriceList, provider: str, model: str, *, is_routed: bool = False) -> Listing | None:
+    """Find a model; None if the list has no certain match. Never raises for odd names.
+
+    Args:
+        price_list: The list.
+        provider: As a log names it.
+        model: As a log names it.
+        is_routed: The name was written behind that of a gateway.
+    """
     name = model.strip().lower()
     given = normal_name(provider)
     if name in NOT_GIVEN or len(name) > _MAX_NAME or len(given) > _MAX_NAME or is_local(given):
@@ -53,7 +60,7 @@ def find_listing(price_list: PriceList, provider: str, model: str) -> Listing | 
     known = find_provider(price_list, provider)
     if known is not None:
         return _find_at(price_list, known, name)
-    behind_gateway = given not in NOT_GIVEN
+    behind_gateway = is_routed or given not in NOT_GIVEN
     return _find_anywhere(price_list, name, literally=_has_tag(name) or (behind_gateway and "/" not in name))
 
 

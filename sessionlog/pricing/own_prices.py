@@ -1,8 +1,9 @@
-"""OwnPrices: the prices that a user has configured, which take precedence over the shipped list.
+"""OwnPrices: the prices and aliases that a user has configured, which take precedence over the shipped list.
 
 A key is "provider/model" or "model", without regard to case; only `*` and `?` are wildcards. An exact "provider/model"
-wins over an exact "model", an exact key over wildcards, and the longest wildcard over shorter ones. A wrong entry is an
-error when the prices are read, never a wrong cost later.
+wins over an exact "model", an exact key over wildcards, and the longest wildcard over shorter ones. An alias gives a
+name the price of another one, "vendor/model". A wrong entry is an error when the prices are read, never a wrong cost
+later.
 """
 
 from __future__ import annotations
@@ -34,22 +35,42 @@ class OwnPrice:
         return ModelPricing(**{f"{name}_per_mtok": price for name, price in self.prices.items()})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """A name, as the user wrote it, and the one whose price it has."""
+
+    key: str
+    vendor: str
+    model: str
+
+    @property
+    def target(self) -> str:
+        """The other name."""
+        return f"{self.vendor}/{self.model}"
+
+
 class OwnPrices:
-    """A user's prices, checked and indexed."""
+    """A user's prices and aliases, checked and indexed.
 
-    __slots__ = ("_exact", "_globs", "entries")
+    Attributes:
+        entries: The prices.
+        aliases: The aliases.
+    """
 
-    def __init__(self, entries: tuple[OwnPrice, ...] = ()) -> None:
-        self.entries = entries
-        keyed = {entry.key.strip().lower(): entry for entry in entries}
+    __slots__ = ("_exact", "_globs", "aliases", "entries")
+
+    def __init__(self, entries: tuple[OwnPrice, ...] = (), aliases: tuple[Alias, ...] = ()) -> None:
+        self.entries, self.aliases = entries, aliases
+        all_entries: tuple[OwnPrice | Alias, ...] = (*entries, *aliases)
+        keyed = {entry.key.strip().lower(): entry for entry in all_entries}
         self._exact = {key: entry for key, entry in keyed.items() if not _is_glob(key)}
         patterns = sorted((key for key in keyed if _is_glob(key)), key=lambda key: (-len(key), key))
         # fnmatch would read `[1m]` as a set of letters, but model names do carry brackets.
         self._globs = [(pattern.replace("[", "[[]"), keyed[pattern]) for pattern in patterns]
 
-    def find(self, provider: str, model: str) -> OwnPrice | None:
-        """Return the user's price for a model of a provider; None if there is none."""
-        if not self.entries:
+    def find(self, provider: str, model: str) -> OwnPrice | Alias | None:
+        """Return the user's price or alias for a model of a provider; None if there is none."""
+        if not self._exact and not self._globs:
             return None
         bare = model.strip().lower()
         full = f"{provider.strip().lower()}/{bare}"
@@ -64,17 +85,25 @@ class OwnPrices:
     def canonical(self) -> bytes:
         """Return bytes that are the same for the same prices in any order."""
         prices = {e.key.strip().lower(): sorted((k, float(v)) for k, v in e.prices.items()) for e in self.entries}
-        return repr(sorted(prices.items())).encode()
+        aliases = sorted((alias.key.strip().lower(), alias.target.lower()) for alias in self.aliases)
+        return repr((sorted(prices.items()), aliases) if aliases else sorted(prices.items())).encode()
+
+    def table(self) -> tuple[tuple[str, str | tuple[tuple[str, float], ...]], ...]:
+        """Return the entries from which `parse_own_prices` makes the same, as a value that can be sent and hashed."""
+        prices = ((entry.key, tuple(entry.prices.items())) for entry in self.entries)
+        return (*prices, *((alias.key, alias.target) for alias in self.aliases))
 
 
 def parse_own_prices(table: Mapping[str, Any] | None) -> OwnPrices:
-    """Check a `[prices]` table and return its prices.
+    """Check a table of prices and aliases and return them.
 
     Args:
-        table: Key to {input, output, cache_read?, cache_write?, cache_write_1h?} in US dollars per million tokens.
+        table: Key to {input, output, cache_read?, cache_write?, cache_write_1h?} in US dollars per million tokens, or
+            to "vendor/model".
 
     Raises:
-        InvalidPrices: An entry is not a table, lacks input or output, or has an unknown key or an invalid price.
+        InvalidPrices: An entry is neither a table nor a name, lacks input or output, or has an unknown key or an
+            invalid price; the message names it.
     """
     if table is None:
         return OwnPrices()
@@ -88,7 +117,24 @@ def parse_own_prices(table: Mapping[str, Any] | None) -> OwnPrices:
         if plain in seen:
             raise InvalidPrices(f'prices."{key}" and prices."{seen[plain]}" name the same model')
         seen[plain] = str(key)
-    return OwnPrices(tuple(_parse_entry(key, entry) for key, entry in table.items()))
+    aliases = tuple(_parse_alias(key, entry) for key, entry in table.items() if isinstance(entry, str))
+    others = tuple(_parse_entry(key, entry) for key, entry in table.items() if not isinstance(entry, str))
+    return OwnPrices(others, aliases)
+
+
+def _parse_alias(key: Any, target: str) -> Alias:
+    place = f'aliases."{key}"'
+    if not isinstance(key, str) or not key.strip() or _is_glob(key):
+        raise InvalidPrices(f"{place}: the key is one name, as provider/model or model, without * and ?")
+    vendor, _, model = target.strip().partition("/")
+    if not vendor or not model:
+        raise InvalidPrices(
+            f'{place} is {target!r}, but it is the name of a listed model as "vendor/model", such as "openai/gpt-5.5";'
+            " `sessionlog pricing --list` has them"
+        )
+    if key.strip().lower() == target.strip().lower():
+        raise InvalidPrices(f"{place} is {target!r}, which is the same name")
+    return Alias(key=key, vendor=vendor, model=model)
 
 
 def _parse_entry(key: Any, entry: Any) -> OwnPrice:

@@ -59,16 +59,20 @@ class Rates:
     Attributes:
         bands: By threshold, the highest first; the last one applies to every request.
         request: Price of the request itself.
+        search: Nano-dollars for each search of the provider's own tool; 0 if it has none.
         per_nano: How much of these prices is a nano-dollar for a token: 1 where all are whole nano-dollars.
     """
 
     bands: tuple[Band, ...]
     request: int
     per_nano: int
+    search: int = 0
 
-    def cost(self, usage: TokenUsage, *, tiered: bool = True) -> int | None:
-        """Return the cost of one request in nano-dollars, as `cost_and_savings` does."""
-        return self.cost_and_savings(usage, tiered=tiered)[0]
+    def cost(self, usage: TokenUsage, *, tiered: bool = True, searches: int = 0) -> int | None:
+        """Return the cost of one request in nano-dollars, as `cost_and_savings` does, with its searches."""
+        cost = self.cost_and_savings(usage, tiered=tiered)[0]
+        whole = None if cost is None else cost + searches * self.search
+        return whole if whole is not None and whole <= _MAX_NANO else None
 
     def cost_and_savings(self, usage: TokenUsage, *, tiered: bool = True) -> tuple[int | None, int | None]:
         """Return the cost of one request in nano-dollars, and how many more it would cost without a cache.
@@ -96,10 +100,16 @@ class Rates:
         return amount if -_MAX_NANO <= amount <= _MAX_NANO else None
 
 
-def build_rates(prices: Mapping[str, Any]) -> Rates:
-    """Build rates from listed prices; a class without a price gets that of the class it is billed as."""
+def build_rates(prices: Mapping[str, Any], *, times: Decimal | None = None, search: str = "0") -> Rates:
+    """Build rates from listed prices; a class without a price gets that of the class it is billed as.
+
+    Args:
+        prices: Token class → price.
+        times: The factor of all prices of tokens; None for none.
+        search: US dollars for a thousand searches.
+    """
     bands = {
-        above: {key: _scaled(_listed(prices, key, above)) for key in _FALLBACKS}
+        above: {key: _scaled(_listed(prices, key, above), times) for key in _FALLBACKS}
         for above in (*sorted(thresholds(prices), reverse=True), -1)
     }
     # Listed per thousand requests; a band's price is per million tokens: three decimals apart.
@@ -110,6 +120,7 @@ def build_rates(prices: Mapping[str, Any]) -> Rates:
         bands=tuple(Band(above=above, **{k: n // unit for k, n in band.items()}) for above, band in bands.items()),
         request=request // unit,
         per_nano=_PER_NANO // unit,
+        search=int(Decimal(search).scaleb(6, _EXACT).to_integral_value(context=_EXACT)),
     )
 
 
@@ -117,8 +128,11 @@ def _listed(prices: Listed, key: str, above: int) -> str | float | None:
     return next((p for name in _FALLBACKS[key] if (p := price_at(prices, name, above)) is not None), None)
 
 
-def _scaled(price: str | float | None) -> int:
+def _scaled(price: str | float | None, times: Decimal | None = None) -> int:
     if price is None:
         return 0
     # str() gives a float's shortest text, so 0.1 becomes exactly a tenth.
-    return int(Decimal(str(price)).scaleb(_PRICE_DECIMALS, _EXACT).to_integral_value(context=_EXACT))
+    exact = Decimal(str(price))
+    if times is not None:
+        exact = _EXACT.multiply(exact, times)
+    return int(exact.scaleb(_PRICE_DECIMALS, _EXACT).to_integral_value(context=_EXACT))

@@ -54,11 +54,22 @@ def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[S
     return tuple(_span(model, periods, today, second, context) for second in sorted(edges))
 
 
-def active_variants(model: Listed, day: int) -> tuple[str, ...]:
-    """Return the kinds of request with a price of their own on a day: `batch`, `service_tier=flex` and the like."""
+def active_variants(model: Listed, day: int) -> tuple[Listed, ...]:
+    """Return the descriptions of the requests that have a price of their own on a day."""
     today = day_text(day)
-    names = (_variant_name(variant["when"]) for variant in model.get("variants", ()) if _has_begun(variant, today))
-    return tuple(dict.fromkeys(names))
+    return tuple(variant["when"] for variant in model.get("variants", ()) if _has_begun(variant, today))
+
+
+def kind_name(when: Mapping[str, str]) -> str:
+    """Return the name of a kind of request: `batch`, `service_tier=flex`."""
+    return " ".join(value if key == "processing" else f"{key}={value}" for key, value in when.items())
+
+
+def priced_words(model: Listed, day: int, context: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys of a request's description for which a listed model has a price on a day."""
+    today = day_text(day)
+    active = (v["when"] for v in model.get("variants", ()) if _has_begun(v, today) and _suits(v["when"], context))
+    return frozenset(key for when in active for key in when)
 
 
 def _span(model: Listed, periods: list[Listed], today: str, second: int, context: Mapping[str, str]) -> Span:
@@ -95,10 +106,6 @@ def _is_active(period: Listed, today: str, second: int) -> bool:
 
 def _suits(when: Mapping[str, str], context: Mapping[str, str]) -> bool:
     return all(context.get(key) == value for key, value in when.items())
-
-
-def _variant_name(when: Mapping[str, str]) -> str:
-    return " ".join(value if key == "processing" else f"{key}={value}" for key, value in when.items())
 
 
 def _seconds(clock: str) -> int:

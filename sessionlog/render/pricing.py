@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sessionlog.pricing.book import PriceInfo
     from sessionlog.pricing.model_pricing import ModelPricing
+    from sessionlog.pricing.price_info import PriceInfo
 
 _LABELS = dict(zip(PRICES, ("input", "output", "cache read", "cache write", "cache write, 1 h"), strict=True))
 
@@ -24,8 +24,12 @@ def render_price(info: PriceInfo) -> str:
     lines += ["", "  USD per million tokens", *_prices(info.pricing)]
     for tier in info.tiers:
         lines += ["", f"  above {tier.above_prompt_tokens:,} prompt tokens", *_prices(tier.pricing)]
-    if info.variants:
-        lines += ["", f"  other prices for: {terminal(', '.join(info.variants))}"]
+    for kind in info.kinds:
+        origin = [] if kind.source == info.source else [f"    {terminal(kind.source)}"]
+        lines += ["", f"  {terminal(kind.name)}", *origin, *_prices(kind.pricing)]
+    for extra in info.extras:
+        usd = f"    {extra.name:<18}{price_text(extra.usd_per_thousand):>10}  a thousand"
+        lines += ["", "  beside tokens", f"    {terminal(extra.source)}", usd]
     return "\n".join(lines) + "\n"
 
 
@@ -49,7 +53,9 @@ def render_no_price(provider: str, model: str, config_path: str) -> str:
     name = terminal(f"{provider}/{model}".strip("/"))
     return (
         f"{name} has no price: it is not in the list, or its provider is your own model server.\n"
-        f"Set one in {terminal(config_path)} (USD per million tokens; 0 means that it is free):\n\n"
+        f"In {terminal(config_path)}, give it the price of a listed model, as {_toml_key(provider, model)} ="
+        ' "vendor/model" under [aliases],\n'
+        "or set one (USD per million tokens; 0 means that it is free):\n\n"
         f"[prices.{_toml_key(provider, model)}]\ninput = 0\noutput = 0\n"
     )
 

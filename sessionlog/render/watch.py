@@ -82,7 +82,7 @@ def _title(snapshot: WatchSnapshot, zone: tzinfo, width: int) -> Line:
     where = f" ({zone_name(zone)})" if width >= _WITH_ZONE else ""
     whole = snapshot.pace
     steps = spark(whole.steps, len(whole.steps))
-    pace = f"{tokens_pace(whole)} tok/min" + (f"  {cost_pace(whole)}/min" if whole.tokens else "")
+    pace = f"{tokens_pace(whole)} tok/min" + (f"  {cost_pace(whole)}/min" if whole.total_tokens else "")
     for time, trend in (
         (f" · {at}{where}", f"{steps}  {_SPAN}  "), (f" · {at}", f"{_SPAN}  "), (f" · {at}", ""), ("", ""),
     ):  # fmt: skip

@@ -107,10 +107,10 @@ def _session(one: RunningSession, now_ns: int, cells: int, home: str) -> list[Ce
         Cell(project, style="secondary"),
         Cell(UNKNOWN if one.turns is None else human_count(one.turns)),
         Cell(human_count(one.requests)),
-        Cell(human_count(one.tokens)),
+        Cell(human_count(one.total_tokens)),
         _cost(one.cost_nano, estimated=one.estimated, partial=one.cost_is_partial),
-        Cell(f"{spark(one.pace.steps, cells)} {tokens_pace(one.pace):>6}" if one.pace.tokens else "0"),
-        Cell(cost_pace(one.pace) if one.pace.tokens else "0", style="estimated" if one.pace.estimated else ""),
+        Cell(f"{spark(one.pace.steps, cells)} {tokens_pace(one.pace):>6}" if one.pace.total_tokens else "0"),
+        Cell(cost_pace(one.pace) if one.pace.total_tokens else "0", style="estimated" if one.pace.estimated else ""),
         Cell(filled, style="" if share is None else severity(share)),
         Cell(_ago(now_ns - one.last_ns), style="secondary"),
     ]

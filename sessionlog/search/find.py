@@ -23,6 +23,7 @@ from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.opening import checked, open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
@@ -247,7 +248,7 @@ def _update(index: sqlite3.Connection, place: Place) -> list[str]:
 def _refresh_ledger(place: Place) -> list[str]:
     """Bring the ledger up to date."""
     with open_ledger(place.ledger, place.prices) as book, checked(book.connection, place.ledger):
-        book.refresh(place.env, scanner=place.scanner, progress=place.progress)
+        refresh(book, place.env, scanner=place.scanner, progress=place.progress)
         return notes_of(book)
 
 

@@ -120,7 +120,7 @@ PLACES: Mapping[str, tuple[Template, ...]] = {
         *(first_of(f"{place}/io.datasette.llm/logs.db", unless="LLM_USER_PATH") for place in _LLM),
     ),
     "otel": (_otel,),
-    "copilot": (first_of("$COPILOT_HOME", "~/.copilot", below=("session-state",)),),
+    "copilot": (first_of("$COPILOT_HOME", "~/.copilot", below=("session-state", "session-store.db")),),
     "cline": (first_of("$CLINE_DIR", "~/.cline", below=("data/sessions",)),),
     "droid": (
         first_of("$DROID_SESSIONS_DIR"),

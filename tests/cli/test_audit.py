@@ -107,12 +107,20 @@ def test_it_names_exactly_what_the_agent_does_not_log(cli, record):
     assert ran.json["conclusion"] == f"{summary}1 of {HAIKU}, 1 of {SONNET}; it has a sum of such"
 
 
-def test_its_session_counts_them_once(cli, record):
-    """Usage has every request on the wire, in the agent's session, and no other session."""
+def test_each_counts_once(cli, record):
+    """What the log has in the agent's session, also as a sum, what it leaves out in the one on the wire."""
     record(TITLE, passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50), COMPACTION, compacted=True)
-    [row] = cli("usage", "--by", "session", "--json").json["rows"]
-    assert (row["session"], row["requests"], row["input_tokens"], row["output_tokens"]) == (AGENTS, 4, 460, 213)
+    rows = cli("usage", "--by", "session", "--json").json["rows"]
+    counted = {row["session"]: (row["requests"], row["input_tokens"], row["output_tokens"]) for row in rows}
+    assert counted == {AGENTS: (3, 430, 208), WIRE: (1, 30, 5)}
+    assert sorted(row["session"] for row in cli("sessions", "--json").json["rows"]) == [WIRE, AGENTS]
+
+
+def test_nothing_is_listed_twice(cli, record):
+    """Where the log has every request, the session on the wire is not listed."""
+    record(passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50))
     assert [row["session"] for row in cli("sessions", "--json").json["rows"]] == [AGENTS]
+    assert [row["session"] for row in cli("usage", "--by", "session", "--json").json["rows"]] == [AGENTS]
 
 
 def test_counts_that_differ_are_named(cli, record):

@@ -19,7 +19,7 @@ ALLOWED = {
     "sessionlog.analytics.status.document", "sessionlog.analytics.status.logs",
     "sessionlog.analytics.status.question", "sessionlog.analytics.status.reader",
     "sessionlog.analytics.status.statusline_input", "sessionlog.analytics.status.sums",
-    "sessionlog.analytics.status.typical", "sessionlog.analytics.unreadable", "sessionlog.analytics.zones",
+    "sessionlog.analytics.status.typical", "sessionlog.analytics.sums", "sessionlog.analytics.unreadable", "sessionlog.ledger.problems", "sessionlog.ledger.refreshing", "sessionlog.analytics.zones",
     "sessionlog.cli", "sessionlog.cli.fast_path", "sessionlog.cli.functions", "sessionlog.cli.options",
     "sessionlog.cli.output", "sessionlog.cli.reporting", "sessionlog.cli.reports", "sessionlog.cli.status",
     "sessionlog.cli.statusline_input", "sessionlog.context", "sessionlog.context.windows", "sessionlog.errors",

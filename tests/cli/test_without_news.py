@@ -202,7 +202,7 @@ def test_without_news_no_report_needs_sources_prices_or_parsers(warmed, words):
     rooms = {name.split(".")[1] for name in loaded if name.startswith("sessionlog.")}
     assert rooms.isdisjoint({"pricing", "reader"})
     assert sources_among(loaded) == set()
-    assert {"sessionlog.ledger.sync", "sessionlog.ledger.refreshing", "sessionlog.engine.scanner"}.isdisjoint(loaded)
+    assert {"sessionlog.ledger.sync", "sessionlog.ledger.new_logs", "sessionlog.engine.scanner"}.isdisjoint(loaded)
 
 
 def test_a_log_that_has_grown_is_read_with_what_a_scan_needs(warmed):

@@ -13,9 +13,9 @@ from sessionlog.engine.spark import rows_that_count, sessions_near_wire
 from sessionlog.engine.spark_session import package_archive
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Response
-from sessionlog.ledger.pairing import NEAR_BY_ID_NS
 from sessionlog.ledger.rows import to_rows
 from sessionlog.ledger.scanning import Job, Scanned
+from sessionlog.ledger.wire import NEAR_NS
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import ToolUse
 from tests.engine import cluster
@@ -150,7 +150,7 @@ def test_sessions_near_the_wire_are_those_at_its_time():
     def span(name, start, last, on_wire=False):
         return portable.SessionSpan(name=("native", name, ""), start_ns=start, last_ns=last, on_wire=on_wire)
 
-    near = NEAR_BY_ID_NS
+    near = NEAR_NS
     spans = [
         span("wire", NOON, NOON + 5, True),
         span("at its start", NOON - near - 9, NOON - near),

@@ -19,6 +19,7 @@ from sessionlog.export.manifests import Manifests  # noqa: E402 - as above
 from sessionlog.export.revisions import Revisions  # noqa: E402 - as above
 from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
 from sessionlog.ledger.parquet_schema import TABLES  # noqa: E402 - as above
+from sessionlog.ledger.refreshing import refresh  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget  # noqa: E402 - as above
 from tests.export.conftest import USAGE, event  # noqa: E402 - as above
 from tests.export.machines import PAGE, Machine, counted, rows_of, usage_of  # noqa: E402 - as above
@@ -94,7 +95,7 @@ def fill(machine, sessions):
             )
         )
     book.reconcile()
-    book.refresh(machine.env)
+    refresh(book, machine.env)
     rows = book.query(RECORDS, {})
     book.close()
     return rows
@@ -147,7 +148,7 @@ def test_copies_are_decided_by_the_same_rule(tmp_path_factory, entries):
 @examples(24)
 @given(st.data())
 def test_requests_on_the_wire_count_once(tmp_path_factory, data):
-    """Paired with a log's, adopted by its session, or taken off its sums."""
+    """Where it is in a log, or on the wire alone."""
     machine = make_machine(tmp_path_factory.mktemp("wire"), "a")
     sessions = [made(entry, number) for number, entry in enumerate(data.draw(SESSIONS))]
     assert agree(machine, fill(machine, sessions))
@@ -157,20 +158,26 @@ def test_a_log_and_the_wire_of_it_count_once_on_two_machines(tmp_path):
     """Of which one knows only the log."""
     log = in_log("s", at(7, response_id="a"), at(8, input=99, response_id="b"))
     both, alone = make_machine(tmp_path, "a"), make_machine(tmp_path, "b")
-    fill(both, [on_wire("w", at(7, response_id="a", latency_ms=4000)), log])
+    fill(both, [on_wire("w", at(7, response_id="a")), log])
     fill(alone, [log])
     both.export(prices=PRICES)
     alone.export(prices=PRICES)
     with counted(both.team) as connection:
-        found = connection.execute("SELECT session, input_tokens, latency_ms FROM requests ORDER BY 2").fetchall()
-    assert found == [("s", 10, 4000.0), ("s", 99, None)]
+        found = connection.execute("SELECT session, input_tokens FROM requests ORDER BY 2").fetchall()
+    assert found == [("s", 10), ("s", 99)]
 
 
-def test_nothing_of_an_absorbed_session_counts_by_itself(machine):
-    """Not even where its row is marked as a sum, which a ledger lets count in no report."""
-    rows = fill(machine, [on_wire("w", at(0, summed=True)), in_log("s", at(0))])
-    assert [row[0] for row in rows] == ["s"]
-    assert agree(machine, rows)
+def test_a_log_of_which_the_wire_knows_better_counts_once_on_two_machines(tmp_path):
+    """What the log has of a response in part is replaced on both."""
+    log = in_log("s", at(7, response_id="a", output=1, quality="partial"), at(8, input=99, response_id="b"))
+    both, alone = make_machine(tmp_path, "a"), make_machine(tmp_path, "b")
+    fill(both, [on_wire("w", at(7, response_id="a")), log])
+    fill(alone, [log])
+    both.export(prices=PRICES)
+    alone.export(prices=PRICES)
+    with counted(both.team) as connection:
+        found = connection.execute("SELECT session, input_tokens, output_tokens FROM requests ORDER BY 2").fetchall()
+    assert found == [("w", 10, 5), ("s", 99, 5)]
 
 
 def test_a_second_export_writes_nothing(machine):
@@ -212,7 +219,7 @@ def test_what_is_forgotten_is_deleted_in_the_same_folder(machine):
     path.unlink()
     assert machine.export().files == 0
     book = open_ledger(machine.ledger, PRICES)
-    book.refresh(machine.env)
+    refresh(book, machine.env)
     assert forget(book, find_forgettable(book)) == 1
     book.close()
     done = machine.export()

@@ -13,6 +13,7 @@ duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, i
 
 from sessionlog.export import parquet  # noqa: E402 - after the skip
 from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
+from sessionlog.ledger.refreshing import refresh  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget, rebuild  # noqa: E402 - as above
 from tests.export.machines import rows_of, usage_of  # noqa: E402 - as above
 from tests.export.test_parquet import add_log, agree, fill, lost_state, make_machine  # noqa: E402 - as above
@@ -92,7 +93,7 @@ def test_logs_that_come_and_go_are_followed(tmp_path_factory, steps):
                 add_log(machine, "kept", ended=False)
             case "forgotten":
                 book = open_ledger(machine.ledger, PRICES)
-                book.refresh(machine.env)
+                refresh(book, machine.env)
                 forget(book, find_forgettable(book))
                 book.close()
         machine.export()

@@ -59,6 +59,6 @@ def test_copies_are_decided_by_the_same_rule(tmp_path_factory, entries):
 @examples(8)
 @given(st.data())
 def test_requests_on_the_wire_count_once(tmp_path_factory, data):
-    """Paired with a log's, adopted by its session, or taken off its sums."""
+    """Where it is in a log, or on the wire alone."""
     machine = make_machine(tmp_path_factory.mktemp("wire"), "a")
     assert agree(machine, [made(entry, number) for number, entry in enumerate(data.draw(SESSIONS))])

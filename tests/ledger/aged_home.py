@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.verify import verify_ledger
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
@@ -39,7 +40,7 @@ class AgedHome(LittleHome):
     def sync(self):
         """Bring the ledger up to date."""
         with self.opened() as book:
-            return book.refresh(self.env, trusting=False)
+            return refresh(book, self.env, trusting=False)
 
     def opened(self):
         """The ledger, closed at the end of a `with`."""

@@ -15,7 +15,7 @@ from sessionlog import files
 from sessionlog.conversation.stores.sqlite import SQLiteStore
 from sessionlog.ledger import opening
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.book import BUSY
+from sessionlog.ledger.problems import BUSY
 from sessionlog.ledger.schema import VERSION
 from sessionlog.search.store import open_index
 from tests.ledger.entries import PRICES
@@ -146,7 +146,7 @@ def test_a_ledger_locked_midway_is_busy_not_damaged(home, writer, monkeypatch):
     def locked(*_, **__):
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr("sessionlog.ledger.refreshing.sync", locked)
+    monkeypatch.setattr("sessionlog.ledger.new_logs.sync", locked)
     answer = of_ledger(home, PRICES)
     assert (counted(answer), answer["notes"]) == (counted(before), [BUSY])
 

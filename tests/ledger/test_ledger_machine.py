@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from sessionlog.errors import LogNotReadable
 from sessionlog.ledger import opening, scanning
 from sessionlog.ledger import sync as syncing
-from sessionlog.ledger.book import BUSY
 from sessionlog.ledger.freshness import changed_logs
+from sessionlog.ledger.problems import BUSY
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list

@@ -11,6 +11,7 @@ import pytest
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
 from sessionlog.ledger.upkeep import find_forgettable, rebuild
 from sessionlog.ledger.verify import verify_ledger
@@ -162,7 +163,7 @@ def test_what_was_deleted_stays_deleted_when_a_disk_goes(home):
     assert seen(home)[1:] == (2, [])
     book = open_ledger(home.ledger, PRICES)
     book.connection.execute("UPDATE files SET device = device + 1")
-    book.refresh(home.env, trusting=False)
+    refresh(book, home.env, trusting=False)
     book.close()
     assert states(home) == {NATIVE: GONE, DEEP: GONE, CLAUDE: HERE}
     assert forgettable(home) == (2, 1)
@@ -241,7 +242,7 @@ def test_a_log_that_is_a_folder_is_named_too(tmp_path, calls):
     for number in (0, errno.EIO, errno.EIO, 0):
         with failing(folder, number, calls) if number else nullcontext():
             book = open_ledger(path, PRICES)
-            book.refresh(env, trusting=False)
+            refresh(book, env, trusting=False)
             counted = book.query("SELECT SUM(requests) FROM records", {})
             answers.append((counted, book.problem_count > 0))
             book.close()

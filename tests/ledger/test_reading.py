@@ -9,6 +9,7 @@ from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import changed_logs
 from sessionlog.pricing.book import PriceBook
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_reports import of_ledger
@@ -34,7 +35,7 @@ def change(home, sql):
 def has_news(home):
     """Whether anything has to be read, as a book without prices of its own sees it."""
     with open_ledger(home.ledger, write=False) as book:
-        return book.changed_logs(home.env) != []
+        return changed_logs(book, home.env) != []
 
 
 def test_a_book_for_queries_cannot_be_written_to(home):

@@ -14,6 +14,7 @@ from sessionlog.ledger import scanning
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import changed_logs, refresh
 from sessionlog.ledger.sync import scan_here, sync
 from sessionlog.ledger.upkeep import rebuild
 from sessionlog.pricing.book import PriceBook
@@ -93,7 +94,7 @@ def test_what_is_settled_and_unchanged_is_not_read(home):
     assert set(jobs_of(home)) == {NATIVE, CLAUDE}
     assert jobs_of(home) == {}
     book = open_ledger(home.ledger, PRICES)
-    assert book.refresh(home.env, trusting=False).read == 0
+    assert refresh(book, home.env, trusting=False).read == 0
     book.close()
 
 
@@ -488,7 +489,7 @@ def test_a_log_that_has_come_to_be_elsewhere_does_not_count_and_reports_stay_fas
     others = of_ledger(home, prices, env=elsewhere)
     assert others == of_scan(home, prices, env=elsewhere) != there
     with open_ledger(home.ledger, write=False) as book:
-        assert book.changed_logs(elsewhere) == []
+        assert changed_logs(book, elsewhere) == []
     assert of_ledger(home, prices) == there
 
 

@@ -12,6 +12,7 @@ from sessionlog.ledger.checksums import find_changed
 from sessionlog.ledger.columns import Label, names_of
 from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import VERSION
 from tests.ledger.entries import PRICES
 from tests.sources.homes import build_home, environment
@@ -23,9 +24,13 @@ DUMPS = Path(__file__).parents[2] / "testdata/ledger"
 @pytest.fixture(params=["version-1.sql", "version-4.sql"])
 def path(tmp_path, request):
     """A ledger as an older version left it."""
-    path = tmp_path / "ledger.sqlite"
+    return ledger_of(tmp_path, request.param)
+
+
+def ledger_of(folder, dump):
+    path = folder / "ledger.sqlite"
     connection = sqlite3.connect(path)
-    connection.executescript((DUMPS / request.param).read_text())
+    connection.executescript((DUMPS / dump).read_text())
     connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     os.chmod(path, 0o600)
@@ -80,7 +85,7 @@ def test_a_column_that_is_added_is_read_from_the_logs(tmp_path):
     log.write_text(log.read_text().replace('"usage":{', '"usage":{"server_tool_use":{"web_search_requests":2},'))
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
-    book.refresh(env)
+    refresh(book, env)
     for table in ("responses", "quarter_hours"):
         assert book.query(f"SELECT MAX(searches) FROM {table}", {}) >= [(2,)]
         book.connection.execute(f"ALTER TABLE {table} DROP COLUMN searches")
@@ -89,9 +94,23 @@ def test_a_column_that_is_added_is_read_from_the_logs(tmp_path):
     book.close()
     book = open_ledger(path, PRICES)
     assert book.query("SELECT SUM(searches) FROM quarter_hours", {}) == [(0,)]
-    book.refresh(env)
+    refresh(book, env)
     assert book.query("SELECT SUM(searches) FROM quarter_hours", {}) == book.query("SELECT SUM(2) FROM records", {})
     assert compare_derived(book.copy()) == []
+    book.close()
+
+
+def test_rows_that_were_made_of_a_log_and_the_wire_are_gone(tmp_path):
+    """One request was in both, one in the log alone, which is gone, and one on the wire alone: each counts once."""
+    book = open_ledger(ledger_of(tmp_path, "version-8-wire.sql"), PRICES)
+    sums = "SELECT SUM(requests), SUM(input + cache_read + output) FROM {}"
+    assert book.query(sums.format("records"), {}) == book.query(sums.format("quarter_hours"), {}) == [(3, 171)]
+    listed = """SELECT s.source, SUM(r.requests) FROM sessions s JOIN quarter_hours r ON r.session_id = s.id
+        GROUP BY 1 ORDER BY 1"""
+    assert book.query(listed, {}) == [("claude-code", 2), ("native", 1)]
+    assert book.query("SELECT COUNT(*) FROM responses", {}) == [(4,)]
+    assert compare_derived(book.copy()) == []
+    assert find_changed(book.connection) == []
     book.close()
 
 
@@ -100,7 +119,7 @@ def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
     env = environment("claude-code/charged-to", build_home("claude-code/charged-to", tmp_path))
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
-    book.refresh(env)
+    refresh(book, env)
     for column in names_of(Label, "charged"):
         book.connection.execute(f"ALTER TABLE labels DROP COLUMN {column}")
     book.connection.execute("UPDATE files SET parser = 4")
@@ -109,7 +128,7 @@ def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
     book = open_ledger(path, PRICES)
     servers = "SELECT l.mcp, SUM(r.requests) FROM records r JOIN labels l ON l.id = r.label_id GROUP BY 1 ORDER BY 1"
     assert book.query(servers, {}) == [("", 7)]
-    book.refresh(env)
+    refresh(book, env)
     assert book.query(servers, {}) == [("", 4), ("github", 2), ("tracker", 1)]
     assert compare_derived(book.copy()) == []
     book.close()

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from sessionlog.pricing.schedule import active_variants, day_text, spans_of_day
+from sessionlog.pricing.schedule import active_variants, day_text, kind_name, priced_words, spans_of_day
 
 JUNE_9 = (date(2025, 6, 9) - date(1970, 1, 1)).days
 
@@ -62,8 +62,10 @@ def test_a_variant_begins_on_its_date():
     """A service tier has no price of its own before its date."""
     assert prices(HISTORY, JUNE_9, service_tier="flex") == {"input": "10"}
     assert prices(HISTORY, JUNE_9 + 1, service_tier="flex") == {"input": "2", "output": "4"}
-    assert active_variants(HISTORY, JUNE_9) == ("batch", "batch speed=fast")
-    assert active_variants(HISTORY, JUNE_9 + 1) == ("batch", "batch speed=fast", "service_tier=flex")
+    names = [[kind_name(when) for when in active_variants(HISTORY, day)] for day in (JUNE_9, JUNE_9 + 1)]
+    assert names == [["batch", "batch speed=fast"], ["batch", "batch speed=fast", "service_tier=flex"]]
+    assert priced_words(HISTORY, JUNE_9 + 1, {"service_tier": "flex", "region": "us"}) == {"service_tier"}
+    assert priced_words(HISTORY, JUNE_9, {"service_tier": "flex"}) == set()
 
 
 @pytest.mark.parametrize(("day", "text"), [(0, "1970-01-01"), (-(10**9), "0001-01-01"), (10**9, "9999-12-31")])

@@ -42,9 +42,9 @@ BUSY = Dashboard(
     running=(
         running(start_ns=NOON - 720 * SECOND),
         running(source="codex", model="gpt-5.3-codex", project="/home/you/src/日本語/site", context_tokens=16_000,
-                cost_nano=310_000_000, start_ns=NOON - 70 * SECOND),
-        running(source="native", model="", project="unknown", context_tokens=None, context_window=None, cost_nano=None,
-                estimated=False, start_ns=None),
+                estimated_nano=310_000_000, start_ns=NOON - 70 * SECOND),
+        running(source="native", model="", project="unknown", context_tokens=None, context_window=None,
+                estimated_nano=None, start_ns=None),
     ),
     budgets={
         "daily": entry(86.0, level="warn", estimated=True),

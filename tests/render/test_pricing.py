@@ -7,9 +7,9 @@ import tomllib
 import pytest
 
 from sessionlog.analytics.price_report import PriceReport
-from sessionlog.pricing.book import PriceInfo, PriceTier
 from sessionlog.pricing.model_pricing import ModelPricing
 from sessionlog.pricing.own_prices import parse_own_prices
+from sessionlog.pricing.price_info import Extra, PriceInfo, PriceKind, PriceTier
 from sessionlog.render.pricing import render_no_price, render_price
 from tests.render.shown import show
 
@@ -36,12 +36,21 @@ def test_a_price_says_what_where_from_and_since_when():
     ]
 
 
-def test_tiers_and_variants_are_told():
-    """Larger requests have their own block, other kinds of request are named."""
+def test_tiers_kinds_and_extras_have_their_own_blocks():
+    """Prices of other kinds of requests, and of what is beside tokens, are there with their source if it is another."""
     tier = PriceTier(above_prompt_tokens=200_000, pricing=ModelPricing(input_per_mtok=2.5, output_per_mtok=15.0))
-    text = render_price(info(tiers=(tier,), variants=("batch", "speed=fast")))
+    half = ModelPricing(input_per_mtok=0.625, output_per_mtok=5.0)
+    kinds = (
+        PriceKind(name="batch", pricing=half, source="list price, a list of 2026-11-01"),
+        PriceKind(name="region=us", pricing=half, source="times 0.5, a page, as of 2026-11-02"),
+    )
+    search = Extra(name="search", usd_per_thousand=10.0, source="a page, as of 2026-11-02")
+    text = render_price(info(tiers=(tier,), kinds=kinds, extras=(search,)))
     assert "  above 200,000 prompt tokens\n    input                  $2.50\n    output                $15.00\n" in text
-    assert text.endswith("\n  other prices for: batch, speed=fast\n")
+    assert "\n  batch\n    input                 $0.625\n" in text
+    assert "\n  region=us\n    times 0.5, a page, as of 2026-11-02\n    input                 $0.625\n" in text
+    ends = "    a page, as of 2026-11-02\n    search                $10.00  a thousand\n"
+    assert text.endswith(f"\n  beside tokens\n{ends}")
 
 
 @pytest.mark.parametrize(
@@ -82,14 +91,21 @@ def test_the_list_is_one_aligned_line_a_model():
 
 def test_names_of_a_list_cannot_act():
     """A user's own key is shown, not obeyed."""
-    evil = info(model="\x1b[2J\r\n", provider="\u202e", source="\x07", variants=("\x9b",))
+    evil = info(
+        model="\x1b[2J\r\n",
+        provider="\u202e",
+        source="\x07",
+        kinds=(PriceKind(name="\x9b", pricing=ModelPricing(1, 2), source="\x07"),),
+    )
     assert not CONTROLS.search(render_price(evil) + "".join(line.plain for line in show(PriceReport(rows=(evil,)))))
 
 
 def test_the_document_has_every_price():
     """`sessionlog.pricing/2`: null where the list knows none."""
     tier = PriceTier(above_prompt_tokens=200_000, pricing=ModelPricing(input_per_mtok=2.5, output_per_mtok=15.0))
-    one = info(tiers=(tier,), variants=("batch",), valid_from="2026-05-01")
+    kind = PriceKind(name="batch", pricing=ModelPricing(input_per_mtok=1.0, output_per_mtok=2.0), source="a page")
+    search = Extra(name="search", usd_per_thousand=10.0, source="a page")
+    one = info(tiers=(tier,), kinds=(kind,), extras=(search,), valid_from="2026-05-01")
     document = PriceReport(rows=(one,), priced_from="a list").to_dict()
     rates = {"cache_write_per_mtok": None, "cache_write_1h_per_mtok": None}
     assert (document["schema"], document["priced_from"]) == ("sessionlog.pricing/2", "a list")
@@ -113,6 +129,17 @@ def test_the_document_has_every_price():
                 }
             ],
             "variants": ["batch"],
+            "kinds": [
+                {
+                    "name": "batch",
+                    "source": "a page",
+                    "input_per_mtok": 1.0,
+                    "output_per_mtok": 2.0,
+                    "cache_read_per_mtok": None,
+                    **rates,
+                }
+            ],
+            "extras": [{"name": "search", "usd_per_thousand": 10.0, "source": "a page"}],
         }
     ]
     assert json.loads(json.dumps(document)) == document

@@ -34,7 +34,7 @@ CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 def pace(tokens=288_000, cost=1_240_000_000, **more):
     """What was used in the last minutes, ever faster."""
     steps = tuple(tokens * n // 45 for n in range(10))
-    known = {"requests": 9, "tokens": sum(steps), "cost_nano": cost, "estimated": True, "minutes": 4.5, "steps": steps}
+    known = {"requests": 9, "input_tokens": sum(steps), "estimated_nano": cost, "minutes": 4.5, "steps": steps}
     return Pace(**(known | more))
 
 
@@ -43,7 +43,7 @@ def running(name="0199f2d1-4c1b-7a10-9c55-1f0b6c7e8a21", **more):
     known = {
         "source": "claude-code", "session": name, "path": f"/logs/{name}.jsonl", "project": "/home/you/src/api",
         "model": "claude-opus-4-5-20251101", "start_ns": NOON - 40 * MINUTE, "last_ns": NOON - 4 * SECOND, "turns": 7,
-        "requests": 31, "tokens": 1_240_000, "cost_nano": 4_100_000_000, "estimated": True, "cost_is_partial": False,
+        "requests": 31, "input_tokens": 1_240_000, "estimated_nano": 4_100_000_000,
         "context_tokens": 148_200, "context_window": 200_000, "pace": pace(),
     }  # fmt: skip
     return RunningSession(**(known | more))
@@ -82,12 +82,12 @@ def busy(sessions=3):
     """A morning's work."""
     others = (
         running(
-            "s-9f2", source="native", model="gpt-5.3-codex", project="unknown", turns=None, cost_nano=None,
-            context_window=None, pace=pace(9_000, None, estimated=False), estimated=False,
+            "s-9f2", source="native", model="gpt-5.3-codex", project="unknown", turns=None,
+            estimated_nano=None, context_window=None, pace=pace(9_000, None),
         ),
         running(
-            "20261120T113000Z-1a2b3c4d", source="native", model="", last_ns=NOON - 3 * MINUTE, requests=0, tokens=0,
-            cost_nano=None, estimated=False, context_tokens=None, turns=0, pace=Pace(),
+            "20261120T113000Z-1a2b3c4d", source="native", model="", last_ns=NOON - 3 * MINUTE, requests=0,
+            input_tokens=0, estimated_nano=None, context_tokens=None, turns=0, pace=Pace(),
         ),
     )  # fmt: skip
     return WatchSnapshot(
@@ -161,7 +161,7 @@ def test_it_fits_every_screen(sessions, width, height, quiet):
 def test_columns_are_those_of_the_width(width, tokens, cost, known):
     """They neither come nor go with the numbers in them."""
     one = running(
-        tokens=tokens, requests=tokens, cost_nano=cost, turns=tokens if known else None, pace=pace(tokens, cost),
+        input_tokens=tokens, requests=tokens, estimated_nano=cost, turns=tokens if known else None, pace=pace(tokens, cost),
         context_tokens=tokens if known else None, context_window=None, project="/a/b" if known else "unknown",
     )  # fmt: skip
     own = (budget("daily", tokens, 20, "tokens", runs_out_ns=NOON + MINUTE if known else None),)
@@ -184,7 +184,7 @@ def test_marks_are_those_of_the_list_of_sessions():
 def test_the_head_is_the_sum_of_the_rows():
     """Of the sessions that are running; what others used is not of it."""
     seen = replace(busy(2), totals=pace(10**9))
-    tokens = sum(one.pace.tokens for one in seen.sessions)
+    tokens = sum(one.pace.total_tokens for one in seen.sessions)
     assert f"last 5 min  {human_count(round(tokens / 4.5))} tok/min" in shown(seen, 160).splitlines()[0]
 
 

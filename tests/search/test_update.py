@@ -15,6 +15,7 @@ from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.errors import LedgerUnusable, LogNotReadable
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.pricing.book import PriceBook
 from sessionlog.search import candidates
 from sessionlog.search import extract as extracting
@@ -302,7 +303,7 @@ def test_a_rival_has_read_the_same_log(home):
         yield from found
 
     book = open_ledger(home.place.ledger, PriceBook.load())
-    book.refresh(home.env)
+    refresh(book, home.env)
     book.close()
     index, _ = open_index(index_path(home.place.ledger))
     updating.update(index, home.place.ledger, runner=read_twice)
@@ -320,7 +321,7 @@ def test_a_rival_has_read_more_of_the_same_log(home, long):
     before, _ = counts(home)
     home.write(1, said("and now the exporter", 5), ago=8)
     book = open_ledger(home.place.ledger, PriceBook.load())
-    book.refresh(home.env)
+    refresh(book, home.env)
     book.close()
 
     def read_before_a_rival(jobs):

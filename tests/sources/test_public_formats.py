@@ -12,8 +12,8 @@ from tests.sources.homes import build_home, environment
 @pytest.mark.parametrize(
     ("source", "env", "places"),
     [
-        ("copilot", {}, ["/h/.copilot/session-state"]),
-        ("copilot", {"COPILOT_HOME": "/c"}, ["/c/session-state"]),
+        ("copilot", {}, ["/h/.copilot/session-state", "/h/.copilot/session-store.db"]),
+        ("copilot", {"COPILOT_HOME": "/c"}, ["/c/session-state", "/c/session-store.db"]),
         ("cline", {"CLINE_DIR": "~/c"}, ["/h/c/data/sessions"]),
         ("droid", {"DROID_SESSIONS_DIR": "/d"}, ["/d", "/h/.factory/sessions"]),
         ("amp", {"AMP_DATA_DIR": "/a, /b"}, ["/a/threads", "/b/threads"]),

@@ -12,6 +12,7 @@ from sessionlog.analytics.budgets.states import FUNCTIONS
 from sessionlog.errors import SessionLogError
 from sessionlog.ledger.keep_open import KeptBook
 from sessionlog.ledger.opening import WAIT_SECONDS
+from sessionlog.ledger.refreshing import refresh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,7 @@ def bring_up_to_date(
     book: Book, env: Mapping[str, str], *, scanner: Scanner | None = None, progress: Progress | None = None
 ) -> list[str]:
     """Read new log content into the ledger; return the reasons why usage may be incomplete."""
-    book.refresh(env, wait=WAIT_SECONDS, scanner=scanner, progress=progress)
+    refresh(book, env, wait=WAIT_SECONDS, scanner=scanner, progress=progress)
     return [*book.notes, *unreadable_places(book)]
 
 

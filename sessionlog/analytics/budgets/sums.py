@@ -10,6 +10,7 @@ the SQL function `lower_case`.
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import matches, within_64_bits
+from sessionlog.analytics.sums import CLASSES, TOTAL_TOKENS, Row, column_of, measures, read_rows
 from sessionlog.ledger.quarter_hours import parts
 from sessionlog.ledger.schema import RUNNING_NS
 
@@ -24,33 +25,27 @@ if TYPE_CHECKING:
 
 HOUR_NS = 3600 * 1_000_000_000
 
-_AMOUNT = {
-    "usd": "COALESCE(SUM(r.cost_nano), 0) + COALESCE(SUM(r.estimate_nano), 0)",
-    "tokens": "COALESCE(SUM(r.input), 0) + COALESCE(SUM(r.output), 0) + COALESCE(SUM(r.cache_read), 0) + "
-    "COALESCE(SUM(r.cache_write), 0)",
-    "requests": "COALESCE(SUM(r.requests), 0)",
-}
+_MEASURES = {"usd": ("known_nano", "estimated_nano"), "tokens": CLASSES, "requests": ("requests",)}
+"""Unit of a budget → what adds up to its use."""
+
 _USES = {
     "usd": "r.cost_nano > 0 OR r.estimate_nano > 0",
-    "tokens": "r.input + r.output + r.cache_read + r.cache_write > 0",
+    "tokens": f"{TOTAL_TOKENS} > 0",
     "requests": "r.requests > 0",
 }
-_READ = (
-    "first_ns", "requests", "input", "output", "cache_read", "cache_write", "cost_nano", "estimate_nano", "unknown",
-    "unpriced",
-)  # fmt: skip
-_TOKENS = "r.input + r.output + r.cache_read + r.cache_write"
+_READ = ("first_ns", "unknown", *(column_of(name) for names in _MEASURES.values() for name in names), "unpriced")
 _WITHOUT_COST = """FROM responses r JOIN labels l ON l.id = r.label_id JOIN sessions n ON n.id = r.session_id
     WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
         WHERE c.unknown {since})
     AND r.counts AND r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL AND {scope}"""
 """`CROSS JOIN` keeps SQLite from reading all records."""
 
-_UNKNOWN_USE = f"""SELECT l.provider || '/' || l.model, MAX({_TOKENS} > 0 OR NOT r.requests), SUM(r.requests),
-        SUM(CASE WHEN {_TOKENS} > 0 THEN 0 ELSE r.requests END)
-    {_WITHOUT_COST} GROUP BY 1 ORDER BY 1"""
-_SESSIONS_WITHOUT_USAGE = f"""SELECT DISTINCT n.session {_WITHOUT_COST} AND NOT {_TOKENS} > 0 AND r.requests
-    ORDER BY 1"""
+_UNKNOWN_USE = {
+    "has_usage": f"MAX({TOTAL_TOKENS} > 0 OR NOT r.requests)",
+    "requests": "SUM(r.requests)",
+    "without_usage": f"SUM(CASE WHEN {TOTAL_TOKENS} > 0 THEN 0 ELSE r.requests END)",
+}
+_SESSIONS_WITHOUT_USAGE = f"SELECT DISTINCT n.session {{source}} AND NOT {TOTAL_TOKENS} > 0 AND r.requests ORDER BY 1"
 _SESSION = {"source": "s.source"}
 _LABEL = {"provider": "l.provider", "model": "l.model", "project": "l.project"}
 _SESSIONS = "r.session_id IN (SELECT s.id FROM sessions s WHERE {})"
@@ -156,11 +151,15 @@ def _sums(
     each: bool = False,
 ) -> list[Use]:
     tables, bounds = parts(start_ns, None, _READ)
-    sql = f"""SELECT {_AMOUNT[rule.unit]}, MAX(COALESCE(SUM(r.unpriced), 0), COALESCE(MAX(r.unknown), 0)),
-        MIN(CASE WHEN {_USES[rule.unit]} THEN r.first_ns END), {"r.session_id" if each else "NULL"},
-        COALESCE(MAX(r.estimate_nano > 0), 0)
-        FROM {tables} r WHERE {scope}{" GROUP BY r.session_id" if each else ""}"""  # noqa: S608 - expressions of a closed list; values are bound
-    return [Use(*row) for row in query(sql, {**parameters, **bounds})]
+    columns = {
+        "amount": " + ".join(f"COALESCE({sql}, 0)" for sql in measures(_MEASURES[rule.unit]).values()),
+        "unpriced": "MAX(COALESCE(SUM(r.unpriced), 0), COALESCE(MAX(r.unknown), 0))",
+        "first_ns": f"MIN(CASE WHEN {_USES[rule.unit]} THEN r.first_ns END)",
+        "session": "r.session_id" if each else "NULL",
+        "estimated": "COALESCE(MAX(r.estimate_nano > 0), 0)",
+    }
+    source = f"FROM {tables} r WHERE {scope}{' GROUP BY r.session_id' if each else ''}"
+    return read_rows(query, Use, columns, source, {**parameters, **bounds})
 
 
 class UnknownUse:
@@ -192,14 +191,16 @@ def unknown_use(
         scope += " AND r.time_ns >= :start_ns"
         parameters["start_ns"] = within_64_bits(start_ns)
     found = UnknownUse()
-    parts = {"since": since, "scope": scope}
-    for model, with_usage, requests, without_usage in query(_UNKNOWN_USE.format(**parts), parameters):
-        found.without_usage += without_usage
-        if with_usage:
-            found.models.append(str(model))
-            found.unpriced += max(1, requests - without_usage)
+    source = _WITHOUT_COST.format(since=since, scope=scope)
+    rows = read_rows(query, Row, _UNKNOWN_USE, source, parameters, by={"model": "l.provider || '/' || l.model"})
+    for row in sorted(rows, key=lambda row: str(row.keys["model"])):
+        found.without_usage += row.without_usage
+        if row.has_usage:
+            found.models.append(str(row.keys["model"]))
+            found.unpriced += max(1, row.requests - row.without_usage)
     if found.without_usage:
-        found.sessions += [str(name) for (name,) in query(_SESSIONS_WITHOUT_USAGE.format(**parts), parameters)]
+        sql = _SESSIONS_WITHOUT_USAGE.format(source=source)
+        found.sessions += [str(name) for (name,) in query(sql, parameters)]
     return found
 
 

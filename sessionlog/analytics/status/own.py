@@ -9,9 +9,7 @@ from __future__ import annotations
 from sessionlog.analytics.budgets.caveats import budget_caveats
 from sessionlog.analytics.budgets.clock import read_clock
 from sessionlog.analytics.budgets.states import budget_states, level_of
-from sessionlog.analytics.budgets.sums import scope_of
 from sessionlog.analytics.status.budgets import free_name
-from sessionlog.ledger.quarter_hours import parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.budgets.rules import BudgetRule
-    from sessionlog.analytics.budgets.states import BudgetState
     from sessionlog.analytics.conditions import Query
     from sessionlog.analytics.status.statusline_input import StatuslineInput
     from sessionlog.analytics.status.sums import SessionRow
@@ -121,7 +118,7 @@ def add_own_budgets(
             caveats = caveats_of.get(state.name, [])
             entry |= _used(rule, amount, round(state.reserved * rule.in_one))
             entry |= _null_uncertain(entry, caveats) | {"unknown": caveats}
-            entry["estimated"] = rule.unit == "usd" and _is_estimated(query, state, session_id)
+            entry["estimated"] = state.estimated
             if caveats:
                 why[at] = "; ".join(caveats)
                 reasons = dict.fromkeys(_OF_USE, why[at])
@@ -167,12 +164,3 @@ def _null_uncertain(entry: Mapping[str, Any], caveats: Sequence[str]) -> dict[st
         "level": None if entry["level"] == "ok" else entry["level"],
         "left": None if entry["left"] else 0,
     }
-
-
-def _is_estimated(query: Query, state: BudgetState, session_id: int) -> bool:
-    """Whether a part of the use has no recorded cost."""
-    scope, parameters = scope_of(state.rule, session_id=session_id if state.rule.is_per_session else None)
-    tables, bounds = parts(state.start_ns, None, ("estimate_nano",))
-    sql = f"SELECT EXISTS (SELECT 1 FROM {tables} r WHERE {scope} AND r.estimate_nano > 0)"  # noqa: S608 - names of the schema; values are bound
-    [(estimated,)] = query(sql, {**parameters, **bounds})
-    return bool(estimated)

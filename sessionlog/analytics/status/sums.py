@@ -7,6 +7,7 @@ imports little, because `cli.cached_path` uses it too.
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import STATUS, within_64_bits
+from sessionlog.analytics.sums import OF_RECORDS, USED, Row, column_of, measures, read_rows
 from sessionlog.ledger.quarter_hours import parts
 
 TYPE_CHECKING = False
@@ -16,36 +17,24 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.conditions import Query
 
-NANO = 1_000_000_000  # `events.money` costs 15 ms
-
-_SUMS = """SUM(r.requests), SUM(r.input), SUM(r.output), SUM(r.cache_read), SUM(r.cache_write), SUM(r.cost_nano),
-    SUM(r.estimate_nano), """
-_READ = ("requests", "input", "output", "cache_read", "cache_write", "cost_nano", "estimate_nano", "unknown")
-_OF_QUARTER_HOURS = f"{_SUMS} MAX(r.unknown)"
-_OF_RECORDS = f"{_SUMS} MAX(r.priced AND r.cost_nano IS NULL AND r.estimate_nano IS NULL)"
-
+_MEASURES = measures(USED)
 _RECORDS = (
     """(SELECT DISTINCT file_id FROM log_sessions WHERE session_id = :id) t JOIN records r ON r.file_id = t.file_id"""
 )
 """The records of a session, found by its logs: there may be millions of other records."""
 
-_SESSION = f"""
-SELECT s.id, s.source, s.session, s.path, COALESCE(NULLIF({STATUS}, ''), 'unknown'), s.project, s.start_ns, s.last_ns,
-    s.archived, s.metadata, s.turns, s.last_turn_ns
-FROM sessions s WHERE {{which}}
-"""  # noqa: S608 - names of the schema
 _NEWEST = "ORDER BY s.last_ns IS NULL, s.last_ns > :now_ns, s.last_ns DESC, s.id DESC"
 """Sessions with a time in the future come after all others."""
 
-_LAST = f"""
-SELECT r.input + r.cache_read + r.cache_write, r.time_ns, l.provider, l.model, l.response_model,
-    (SELECT json_extract(metadata, '$.context_window') FROM sessions WHERE id = :id)
-FROM {_RECORDS} JOIN labels l ON l.id = r.label_id
-WHERE r.session_id = :id AND r.requests AND l.granularity = 'request' AND {{which}}
-ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1
-"""  # noqa: S608 - names of the schema
-_OF_MAIN = "l.agent = 'main' AND r.input + r.cache_read + r.cache_write > 0"
-
+_LAST = {
+    "used": "r.input + r.cache_read + r.cache_write",
+    "time_ns": "r.time_ns",
+    **{name: f"l.{name}" for name in ("provider", "model", "response_model")},
+    "context_window": "(SELECT json_extract(metadata, '$.context_window') FROM sessions WHERE id = :id)",
+}
+_OF_REQUESTS = f"""FROM {_RECORDS} JOIN labels l ON l.id = r.label_id
+    WHERE r.session_id = :id AND r.requests AND l.granularity = 'request'"""
+_LATEST = "ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1"
 
 NAMED = (
     "s.session = :name",
@@ -58,16 +47,27 @@ NAMED = (
 class SessionRow:
     """A session as the ledger knows it; times are nanoseconds since 1970."""
 
-    __slots__ = (
-        "archived", "id", "last_ns", "last_turn_ns", "metadata", "path", "project", "session", "source", "start_ns",
-        "status", "turns",
-    )  # fmt: skip
+    id: int
+    source: str
+    session: str
+    path: str
+    status: str
+    project: str
+    start_ns: int | None
+    last_ns: int | None
+    archived: int
+    metadata: str
+    turns: int | None
+    last_turn_ns: int | None
 
-    def __init__(self, row: tuple[Any, ...]) -> None:
-        (
-            self.id, self.source, self.session, self.path, self.status, self.project, self.start_ns, self.last_ns,
-            self.archived, self.metadata, self.turns, self.last_turn_ns,
-        ) = row  # fmt: skip
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+
+_SESSION = {
+    **{name: f"s.{name}" for name in SessionRow.__annotations__},
+    "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
+}
 
 
 def find_newest(query: Query, now_ns: int) -> list[SessionRow]:
@@ -98,28 +98,26 @@ def find_in_log(query: Query, paths: tuple[str | bytes, ...], now_ns: int, name:
 
 
 def _found(query: Query, which: str, parameters: Mapping[str, Any], now_ns: int) -> list[SessionRow]:
-    return list(map(SessionRow, query(_SESSION.format(which=which), {**parameters, "now_ns": within_64_bits(now_ns)})))
+    of_which = f"FROM sessions s WHERE {which}"
+    return read_rows(query, SessionRow, _SESSION, of_which, {**parameters, "now_ns": within_64_bits(now_ns)})
 
 
 def sums_of_session(query: Query, session_id: int) -> dict[str, Any]:
     """Return a session's usage."""
-    [row] = query(f"SELECT {_OF_QUARTER_HOURS} FROM quarter_hours r WHERE r.session_id = :id", {"id": session_id})  # noqa: S608 - names of the schema
-    return _used(row)
+    return _used(query, _MEASURES, "FROM quarter_hours r WHERE r.session_id = :id", {"id": session_id})
 
 
 def sums_since(query: Query, session_id: int, since_ns: int) -> dict[str, Any]:
     """Return a session's usage since an instant."""
-    sql = f"SELECT {_OF_RECORDS} FROM {_RECORDS} WHERE r.session_id = :id AND r.time_ns >= :since_ns"  # noqa: S608 - names of the schema
-    [row] = query(sql, {"id": session_id, "since_ns": since_ns})
-    return _used(row)
+    since = f"FROM {_RECORDS} WHERE r.session_id = :id AND r.time_ns >= :since_ns"
+    return _used(query, measures(USED, OF_RECORDS), since, {"id": session_id, "since_ns": since_ns})
 
 
 def sums_of_time(query: Query, start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
     """Return the usage of all sessions in a window; None is an open end."""
-    tables, bounds = parts(start_ns, end_ns, _READ)
-    sql = f"SELECT {_OF_QUARTER_HOURS} FROM {tables} r JOIN sessions s ON s.id = r.session_id WHERE s.counted"  # noqa: S608 - names of the schema
-    [row] = query(sql, dict(bounds))
-    return _used(row)
+    tables, bounds = parts(start_ns, end_ns, tuple(map(column_of, USED)))
+    counted = f"FROM {tables} r JOIN sessions s ON s.id = r.session_id WHERE s.counted"
+    return _used(query, _MEASURES, counted, bounds)
 
 
 def turns_of_all(query: Query) -> tuple[int | None, bool]:
@@ -130,24 +128,29 @@ def turns_of_all(query: Query) -> tuple[int | None, bool]:
 
 def last_request(query: Query, session_id: int) -> tuple[int, int, str, int | None] | None:
     """Return the last (prompt tokens, time, model, context window) of the main agent; the window may be unknown."""
-    rows = query(_LAST.format(which=_OF_MAIN), {"id": session_id})
+    rows = _last_requests(query, session_id, f"AND l.agent = 'main' AND {_LAST['used']} > 0")
     if not rows:
         return None
     from sessionlog.context.windows import window_for
 
-    used, time_ns, provider, model, answered, logged = rows[0]
-    logged = logged if type(logged) is int else None
-    window = window_for(used, logged, models=(model, answered), provider=provider)
-    return int(used), time_ns, str(model), window
+    [last] = rows
+    logged = last.context_window if type(last.context_window) is int else None
+    window = window_for(last.used, logged, models=(last.model, last.response_model), provider=last.provider)
+    return int(last.used), last.time_ns, str(last.model), window
 
 
 def last_model(query: Query, session_id: int) -> str | None:
     """Return the model of the last request of any agent; None without a request."""
-    rows = query(_LAST.format(which="1"), {"id": session_id})
+    rows = _last_requests(query, session_id)
     if not rows:
-        sql = "SELECT 0, 0, 0, l.model FROM quarter_hours r JOIN labels l ON l.id = r.label_id WHERE r.session_id = :id"
-        rows = query(f"{sql} ORDER BY r.last_ns DESC LIMIT 1", {"id": session_id})
-    return str(rows[0][3]) if rows else None
+        of_session = "FROM quarter_hours r JOIN labels l ON l.id = r.label_id WHERE r.session_id = :id"
+        newest = f"{of_session} ORDER BY r.last_ns DESC LIMIT 1"
+        rows = read_rows(query, Row, {"model": "l.model"}, newest, {"id": session_id})
+    return str(rows[0].model) if rows else None
+
+
+def _last_requests(query: Query, session_id: int, which: str = "") -> list[Row]:
+    return read_rows(query, Row, _LAST, f"{_OF_REQUESTS} {which} {_LATEST}", {"id": session_id})
 
 
 def problems_of(query: Query, session_id: int | None) -> tuple[int, list[str]]:
@@ -158,16 +161,19 @@ def problems_of(query: Query, session_id: int | None) -> tuple[int, list[str]]:
     return sum(row[0] for row in rows), [row[1] for row in rows]
 
 
-def _used(row: tuple[Any, ...]) -> dict[str, Any]:
-    """The usage object: tokens in disjoint classes, their total, and the cost with its source."""
-    requests, fresh, output, cache_read, cache_write, known, estimated, partial = row
-    counts = [int(value or 0) for value in (requests, fresh, output, cache_read, cache_write)]
-    source = "recorded" if estimated is None else "estimated" if known is None else "mixed"
-    nothing = known is None and estimated is None
+def _used(query: Query, columns: Mapping[str, str], source: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usage object: tokens in disjoint classes, their total, and the cost with its source."""
+    [used] = read_rows(query, Row, columns, source, parameters)
+    kind = "recorded" if used.estimated_nano is None else "estimated" if used.known_nano is None else "mixed"
+    is_known = used.cost_nano is not None
     return {
-        **dict(zip(("requests", "input", "output", "cacheRead", "cacheWrite"), counts, strict=True)),
-        "totalTokens": sum(counts[1:]),
-        "cost": None if nothing else ((known or 0) + (estimated or 0)) / NANO,
-        "costIsPartial": bool(partial) and not nothing,
-        "costSource": None if nothing else source,
+        "requests": used.requests,
+        "input": used.input_tokens,
+        "output": used.output_tokens,
+        "cacheRead": used.cache_read_tokens,
+        "cacheWrite": used.cache_write_tokens,
+        "totalTokens": used.total_tokens,
+        "cost": used.cost_usd,
+        "costIsPartial": used.cost_is_partial and is_known,
+        "costSource": kind if is_known else None,
     }

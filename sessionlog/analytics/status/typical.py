@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 
+from sessionlog.analytics.sums import USED, Row, measures, read_rows
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,27 +19,16 @@ if TYPE_CHECKING:
     from sessionlog.analytics.conditions import Query
     from sessionlog.analytics.status.own import OwnBudget
 
-    Taken = tuple[int, int, float | None, bool]
-    """Requests, tokens, cost in US dollars if all of it is known, and whether a part of that is estimated."""
-
 NEWEST = 200
 """Sessions considered: older ones are no guide to present usage."""
 
 _LONGEST = 200
-_NOTHING: Taken = (0, 0, 0.0, False)
-_MEASURES = {"requests": 0, "tokens": 1, "usd": 2}
-"""Budget unit → index in `Taken`."""
-
 _SAME = 1e-9  # tolerance of the division: 0.1 fits ten times into 1
 
-_SESSIONS = f"""
-SELECT s.id, s.metadata, SUM(r.requests), SUM(r.input) + SUM(r.output) + SUM(r.cache_read) + SUM(r.cache_write),
-    SUM(r.cost_nano), SUM(r.estimate_nano), MAX(r.unknown)
-FROM (SELECT id, metadata FROM sessions WHERE counted AND end_status IS NOT NULL AND end_status != 'running'
-      ORDER BY last_ns DESC, id DESC LIMIT {NEWEST}) s JOIN quarter_hours r ON r.session_id = s.id
-WHERE {{scope}}
-GROUP BY s.id
-"""  # noqa: S608 - a number of ours
+_FINISHED = f"""SELECT id, metadata FROM sessions WHERE counted AND end_status IS NOT NULL AND end_status != 'running'
+    ORDER BY last_ns DESC, id DESC LIMIT {NEWEST}"""  # noqa: S608 - a number of ours
+_SESSIONS = f"FROM ({_FINISHED}) s JOIN quarter_hours r ON r.session_id = s.id WHERE {{scope}}"
+_BY = {"id": "s.id", "metadata": "s.metadata"}
 
 
 def typical_sessions(query: Query, budgets: Sequence[OwnBudget] = ()) -> list[dict[str, Any]]:
@@ -47,13 +38,14 @@ def typical_sessions(query: Query, budgets: Sequence[OwnBudget] = ()) -> list[di
     `limitedBy`. Cost is the median of those whose whole cost is known, None where there are none; `fits` is how many
     such sessions fit in what is left of the budgets, None where that is unknown or no budget limits them.
     """
-    taken: dict[int, Taken] = {}
+    taken: dict[int, Row] = {}
     groups: dict[str | None, list[int]] = {}
     known: dict[str, str | None] = {}
-    for session_id, metadata, *sums in query(_SESSIONS.format(scope="1"), {}):
+    for row in _taken(query, "1", {}):
+        session_id, metadata = row.keys["id"], row.keys["metadata"]
         if metadata not in known:
             known[metadata] = task_of(metadata)
-        taken[session_id] = _taken(*sums)
+        taken[session_id] = row
         groups.setdefault(known[metadata], []).append(session_id)
     limits = [(one, _of_scope(query, one, taken)) for one in budgets if not one.rule.is_per_session] if groups else []
     return [
@@ -62,35 +54,45 @@ def typical_sessions(query: Query, budgets: Sequence[OwnBudget] = ()) -> list[di
     ]
 
 
-def _taken(requests: int, tokens: int, recorded: int | None, estimated: int | None, partial: int) -> Taken:
-    free = recorded is None and estimated is None
-    cost = None if partial or free else ((recorded or 0) + (estimated or 0)) / 1_000_000_000
-    return int(requests), int(tokens), cost, estimated is not None
+def _taken(query: Query, scope: str, parameters: Mapping[str, Any]) -> list[Row]:
+    return read_rows(query, Row, measures(USED), _SESSIONS.format(scope=scope), parameters, by=_BY)
 
 
-def _of_scope(query: Query, budget: OwnBudget, taken: Mapping[int, Taken]) -> Mapping[int, Taken]:
+def _of_scope(query: Query, budget: OwnBudget, taken: Mapping[int, Row]) -> Mapping[int, Row]:
     """Session → its usage in a budget's scope; sessions without any are left out."""
     if budget.rule.is_of_all:
         return taken
     from sessionlog.analytics.budgets.sums import scope_of
 
     scope, parameters = scope_of(budget.rule)
-    return {row[0]: _taken(*row[2:]) for row in query(_SESSIONS.format(scope=scope), parameters)}
+    return {row.keys["id"]: row for row in _taken(query, scope, parameters)}
 
 
-def _medians(group: Sequence[Taken]) -> dict[str, Any]:
-    priced = [(cost, estimated) for _, _, cost, estimated in group if cost is not None]
+def _cost(used: Row) -> float | None:
+    """What a session cost if all of it is known."""
+    return None if used.cost_is_partial else used.cost_usd
+
+
+def _amount(used: Row | None, unit: str) -> float | None:
+    """What a session used in a budget's unit; None for nothing in its scope is 0."""
+    if used is None:
+        return 0
+    return _cost(used) if unit == "usd" else used.total_tokens if unit == "tokens" else used.requests
+
+
+def _medians(group: Sequence[Row]) -> dict[str, Any]:
+    priced = [(cost, one.estimated) for one in group if (cost := _cost(one)) is not None]
     kinds = {estimated for _, estimated in priced}
     source = None if not kinds else "mixed" if len(kinds) > 1 else "estimated" if True in kinds else "recorded"
     return {
-        "requests": median([one[0] for one in group]),
-        "totalTokens": median([one[1] for one in group]),
+        "requests": median([one.requests for one in group]),
+        "totalTokens": median([one.total_tokens for one in group]),
         "cost": median([cost for cost, _ in priced]),
         "costSource": source,
     }
 
 
-def _room(group: Sequence[int], limits: Iterable[tuple[OwnBudget, Mapping[int, Taken]]]) -> dict[str, Any]:
+def _room(group: Sequence[int], limits: Iterable[tuple[OwnBudget, Mapping[int, Row]]]) -> dict[str, Any]:
     """How many more such sessions fit in what is left, and the budget that limits them.
 
     Unknown if a budget's rest or the sessions' use of it is unknown, unless another budget has no room for one.
@@ -98,8 +100,7 @@ def _room(group: Sequence[int], limits: Iterable[tuple[OwnBudget, Mapping[int, T
     room: list[tuple[int, str]] = []
     unknown = False
     for budget, taken in limits:
-        measure = _MEASURES[budget.rule.unit]
-        values = [taken.get(one, _NOTHING)[measure] for one in group]
+        values = [_amount(taken.get(one), budget.rule.unit) for one in group]
         each = median([value for value in values if value is not None])
         if each == 0:
             continue

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessionlog.analytics.limits import RateLimit, stamp
-from sessionlog.analytics.status.sums import NANO
+from sessionlog.analytics.report import SummedRows, add_up, values_of
+from sessionlog.analytics.sums import usd
 from sessionlog.events.names import UNKNOWN
 from sessionlog.events.times import SECOND
 
@@ -34,46 +35,34 @@ def window_start(now_ns: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """The usage in the window.
+class Pace(SummedRows):
+    """The usage in the window; `SummedRows` documents the sums.
 
     Attributes:
-        requests: LLM calls.
-        failed: Failed LLM calls.
-        tokens: Tokens of all classes.
-        cost_nano: In nano-dollars; None if no part of it is known.
-        estimated: Whether a part of the cost is estimated.
-        cost_is_partial: Whether a part has no price.
         minutes: The length of the window.
         steps: Tokens of each step.
     """
 
-    requests: int = 0
-    failed: int = 0
-    tokens: int = 0
-    cost_nano: int | None = None
-    estimated: bool = False
-    cost_is_partial: bool = False
     minutes: float = 1.0
     steps: tuple[int, ...] = (0,) * STEPS
 
     @property
     def tokens_per_minute(self) -> float:
         """Tokens per minute."""
-        return self.tokens / self.minutes
+        return self.total_tokens / self.minutes
 
     @property
     def cost_per_minute(self) -> float | None:
         """US dollars per minute."""
-        return None if self.cost_nano is None else self.cost_nano / NANO / self.minutes
+        return None if self.cost_usd is None else self.cost_usd / self.minutes
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object."""
         return {
             "requests": self.requests,
-            "failed_requests": self.failed,
-            "total_tokens": self.tokens,
-            "cost_usd": _usd(self.cost_nano),
+            "failed_requests": self.failed_requests,
+            "total_tokens": self.total_tokens,
+            "cost_usd": self.cost_usd,
             "cost_is_partial": self.cost_is_partial,
             "minutes": self.minutes,
             "tokens_per_minute": self.tokens_per_minute,
@@ -83,8 +72,10 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class Running(SummedRows):
     """The ledger's sums of a session without an end whose last event is younger than ten minutes.
+
+    `SummedRows` documents the sums, which are those of all its time.
 
     Attributes:
         id: Its number in the ledger.
@@ -95,11 +86,6 @@ class Running:
         start_ns: The time of its start; None if the log has none.
         last_ns: The time of its last event.
         turns: The number of turns; None if the logs of its source do not show them.
-        requests: LLM calls so far.
-        tokens: Tokens of all classes so far.
-        cost_nano: The cost so far; None if no part of it is known.
-        estimated: Whether a part of the cost is estimated.
-        cost_is_partial: Whether a part has no price.
     """
 
     id: int = 0
@@ -110,11 +96,6 @@ class Running:
     start_ns: int | None
     last_ns: int
     turns: int | None
-    requests: int
-    tokens: int
-    cost_nano: int | None
-    estimated: bool
-    cost_is_partial: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +133,8 @@ class RunningSession(Running):
             "last": stamp(self.last_ns),
             "turns": self.turns,
             "requests": self.requests,
-            "total_tokens": self.tokens,
-            "cost_usd": _usd(self.cost_nano),
+            "total_tokens": self.total_tokens,
+            "cost_usd": self.cost_usd,
             "cost_is_partial": self.cost_is_partial,
             "context_tokens": self.context_tokens,
             "context_window": self.context_window,
@@ -205,7 +186,7 @@ class WatchEvent:
             "finished": self.finished,
             "prompt_tokens": sent,
             "output_tokens": generated,
-            "cost_usd": _usd(self.cost_nano),
+            "cost_usd": usd(self.cost_nano),
             "duration_ms": self.duration_ms,
         }
 
@@ -235,10 +216,7 @@ class WatchSnapshot:
     @property
     def pace(self) -> Pace:
         """The usage of the running sessions in the window, the sum of their rows; ended ones are not in it."""
-        whole = Pace(minutes=window_minutes(self.now_ns))
-        for session in self.sessions:
-            whole = add(whole, session.pace)
-        return whole
+        return add(Pace(minutes=window_minutes(self.now_ns)), *(session.pace for session in self.sessions))
 
     @property
     def start_ns(self) -> int:
@@ -267,20 +245,10 @@ def window_minutes(now_ns: int) -> float:
     return (now_ns - window_start(now_ns)) / _MINUTE_NS
 
 
-def add(one: Pace, other: Pace) -> Pace:
-    """Return the sum of two paces of one window."""
-    costs = [cost for cost in (one.cost_nano, other.cost_nano) if cost is not None]
+def add(*paces: Pace) -> Pace:
+    """Return the sum of paces of one window."""
     return Pace(
-        requests=one.requests + other.requests,
-        failed=one.failed + other.failed,
-        tokens=one.tokens + other.tokens,
-        cost_nano=sum(costs) if costs else None,
-        estimated=one.estimated or other.estimated,
-        cost_is_partial=one.cost_is_partial or other.cost_is_partial,
-        minutes=max(one.minutes, other.minutes),
-        steps=tuple(a + b for a, b in zip(one.steps, other.steps, strict=True)),
+        **values_of(add_up(paces)),
+        minutes=max(one.minutes for one in paces),
+        steps=tuple(map(sum, zip(*(one.steps for one in paces), strict=True))),
     )
-
-
-def _usd(nano: int | None) -> float | None:
-    return None if nano is None else nano / NANO

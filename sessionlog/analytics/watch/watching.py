@@ -168,17 +168,15 @@ def _prepare(book: Book) -> None:
 def _snapshot(known: _Known, now_ns: int, notes: tuple[str, ...]) -> WatchSnapshot:
     minutes = window_minutes(now_ns)
     paces = {one: replace(pace, minutes=minutes) for one, pace in known.paces.items()}
-    whole = Pace(minutes=minutes)
-    for pace in paces.values():
-        whole = add(whole, pace)
     sessions = [
         running_session(one, known.contexts[one.id][1], paces.get(one.id, Pace(minutes=minutes)))
         for one in known.running
         if one.last_ns > now_ns - RUNNING_NS
     ]
-    sessions.sort(key=lambda one: (one.pace.tokens == 0, -(one.start_ns or 0), one.source, one.session))
+    sessions.sort(key=lambda one: (one.pace.total_tokens == 0, -(one.start_ns or 0), one.source, one.session))
     limits = (limit.at(now_ns) for limit in known.limits)
     return WatchSnapshot(
-        now_ns=now_ns, sessions=tuple(sessions), totals=whole, budgets=known.budgets,
+        now_ns=now_ns, sessions=tuple(sessions), totals=add(Pace(minutes=minutes), *paces.values()),
+        budgets=known.budgets,
         limits=tuple(limit for limit in limits if not limit.has_reset), events=known.events, notes=notes,
     )  # fmt: skip

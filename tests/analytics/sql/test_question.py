@@ -19,6 +19,7 @@ from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import ToolUse
 from tests.ledger.entries import NOON, PRICES, record, session
@@ -90,7 +91,7 @@ def test_the_views_say_what_reports_say(case, tmp_path):
     env = environment(case, build_home(case, tmp_path))
     path = str(tmp_path / "ledger.sqlite")
     book = open_ledger(path, PRICES)
-    book.refresh(env)
+    refresh(book, env)
     book.close()
     told = aggregate_usage(None, env=env, now=NOW, prices=PRICES).totals
     sums = """SELECT count(DISTINCT source || session), coalesce(sum(requests), 0), coalesce(sum(failed), 0),

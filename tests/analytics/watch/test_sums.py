@@ -42,11 +42,11 @@ def test_sums_are_those_of_usage_whatever_was_used_when(drawn, second):
     totals = fold_usage(book, Selection(window=span, by=(), filters={}, zone=UTC, now_ns=now_ns)).totals
     known = [pace.cost_nano for pace in paces.values() if pace.cost_nano is not None]
     assert sum(pace.requests for pace in paces.values()) == totals.requests
-    assert sum(pace.failed for pace in paces.values()) == totals.failed_requests
-    assert sum(pace.tokens for pace in paces.values()) == totals.total_tokens
+    assert sum(pace.failed_requests for pace in paces.values()) == totals.failed_requests
+    assert sum(pace.total_tokens for pace in paces.values()) == totals.total_tokens
     costs = [cost for cost in (totals.known_nano, totals.estimated_nano) if cost is not None]
     assert (sum(known) if known else None) == (sum(costs) if costs else None)
-    assert all(sum(pace.steps) == pace.tokens for pace in paces.values())
+    assert all(sum(pace.steps) == pace.total_tokens for pace in paces.values())
     times = [one.time_ns for records, _, _ in drawn for one in records]
     assert of_future == any(time_ns >= now_ns for time_ns in times)
     assert {one.session for one in find_running(book.query, window)} == {

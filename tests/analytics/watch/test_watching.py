@@ -29,9 +29,9 @@ def test_a_running_session(machine):
         seen = watcher.snapshot(NOON)
     [one] = seen.sessions
     assert (one.source, one.session, one.model, one.project) == ("native", "s-1", MODEL, "/src/api")
-    assert (one.turns, one.requests, one.tokens, one.cost_nano) == (1, 2, 30_820, SECOND)
+    assert (one.turns, one.requests, one.total_tokens, one.cost_nano) == (1, 2, 30_820, SECOND)
     assert (one.context_tokens, one.context_window, one.context_percent) == (30_000, 200_000, 15.0)
-    assert (one.pace.requests, one.pace.tokens, one.pace.minutes) == (2, 30_820, 4.5)
+    assert (one.pace.requests, one.pace.total_tokens, one.pace.minutes) == (2, 30_820, 4.5)
     assert (one.pace.tokens_per_minute, one.pace.cost_per_minute) == (30_820 / 4.5, 1 / 4.5)
     assert sum(one.pace.steps) == 30_820
     assert seen.totals == one.pace
@@ -46,9 +46,9 @@ def test_only_what_is_running_has_a_row(machine):
         seen = watcher.snapshot(NOON)
         later = watcher.snapshot(NOON + 9 * MINUTE)
     assert [one.session for one in seen.sessions] == ["s-running"]
-    assert (seen.totals.requests, seen.totals.tokens) == (2, 320)
+    assert (seen.totals.requests, seen.totals.total_tokens) == (2, 320)
     assert seen.pace == seen.sessions[0].pace
-    assert (later.sessions, later.totals.tokens, later.totals.cost_nano) == ((), 0, None)
+    assert (later.sessions, later.totals.total_tokens, later.totals.cost_nano) == ((), 0, None)
 
 
 def test_the_pace_of_all_that_run_is_the_sum_of_theirs(machine):
@@ -59,7 +59,7 @@ def test_the_pace_of_all_that_run_is_the_sum_of_theirs(machine):
     with machine.watcher() as watcher:
         seen = watcher.snapshot(NOON)
     assert {one.pace.minutes for one in seen.sessions} == {seen.pace.minutes} == {4.5}
-    assert seen.pace.tokens == sum(one.pace.tokens for one in seen.sessions) == 850
+    assert seen.pace.total_tokens == sum(one.pace.total_tokens for one in seen.sessions) == 850
     assert seen.to_dict()["running"]["total_tokens"] == 850
 
 
@@ -115,11 +115,11 @@ def test_filters(machine):
     with machine.watcher(filters={"project": ["*/SITE"], "source": ["native"]}) as watcher:
         seen = watcher.snapshot(NOON)
     assert [one.session for one in seen.sessions] == ["s-site"]
-    assert seen.totals.tokens == 210
+    assert seen.totals.total_tokens == 210
     assert {one.session for one in seen.events} == {"s-site"}
     with machine.watcher(filters={"source": ["codex"]}) as watcher:
         seen = watcher.snapshot(NOON)
-    assert (seen.sessions, seen.events, seen.totals.tokens) == ((), (), 0)
+    assert (seen.sessions, seen.events, seen.totals.total_tokens) == ((), (), 0)
 
 
 def test_of_a_log_that_grows_only_the_rest_is_read(machine):
@@ -133,7 +133,11 @@ def test_of_a_log_that_grows_only_the_rest_is_read(machine):
         for name in ("s-1", "s-2"):
             os.utime(machine.logs / f"{name}.jsonl", (1_700_000_000, 1_700_000_000))
         after = watcher.snapshot(NOON, scanner=machine.scan).sessions[-1]
-    assert (before.session, after.requests - before.requests, after.tokens - before.tokens) == ("s-1", 1, 17)
+    assert (before.session, after.requests - before.requests, after.total_tokens - before.total_tokens) == (
+        "s-1",
+        1,
+        17,
+    )
     jobs = {job.path: (job, scanned) for job, scanned in machine.jobs}
     job, scanned = jobs[str(machine.logs / "s-1.jsonl")]
     assert (job.resume.offset, scanned.from_start) == (read, False)
@@ -252,7 +256,7 @@ def test_nothing_at_all(machine):
     """No log, no session, no pace, and no cost that would be 0."""
     with machine.watcher() as watcher:
         seen = watcher.snapshot(NOON)
-    assert (seen.sessions, seen.events, seen.totals.tokens, seen.totals.cost_per_minute) == ((), (), 0, None)
+    assert (seen.sessions, seen.events, seen.totals.total_tokens, seen.totals.cost_per_minute) == ((), (), 0, None)
 
 
 def test_totals_are_those_of_usage(machine):
@@ -264,5 +268,5 @@ def test_totals_are_those_of_usage(machine):
         seen = watcher.snapshot(NOON)
     window = UsageWindow(start_ns=seen.start_ns, end_ns=seen.now_ns)
     totals = aggregate_usage(window=window, env=machine.env, ledger=machine.ledger, prices=PRICES).totals
-    assert (totals.requests, totals.total_tokens) == (seen.totals.requests, seen.totals.tokens)
+    assert (totals.requests, totals.total_tokens) == (seen.totals.requests, seen.totals.total_tokens)
     assert totals.known_nano == seen.totals.cost_nano
