@@ -123,6 +123,11 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
     """List the models that were used, the costliest first; options and errors as for `aggregate_usage`, but `by`."""
     question = Question(paths=paths, **options)
     ModelReport().sorted_by(question.sort)  # report a wrong column before reading
+    return models_of(question).sorted_by(question.sort).limited(question.limit)
+
+
+def models_of(question: Question) -> ModelReport:
+    """Return all models that were used, whatever order and limit the question has."""
     selection = replace(question, by=None).selection(Selection, _BY)
 
     usage = answer(question, lambda book: fold_usage(book, selection), cuts=selection.cuts(), with_calls=False)
@@ -133,4 +138,4 @@ def list_models(paths: Paths = None, **options: Unpack[Options]) -> ModelReport:
 
     rows = tuple(priced(row, current_price(prices, row.provider, row.model)) for row in usage.rows)
     priced_rows = {"rows": rows, "totals": priced(usage.totals, CurrentPrice())}
-    return ModelReport(**values_of(usage) | priced_rows).sorted_by(question.sort).limited(question.limit)
+    return ModelReport(**values_of(usage) | priced_rows)

@@ -218,7 +218,7 @@ def cost_footnotes(priced_from: str, rows: Iterable[Any], *, is_estimated: bool 
     if is_estimated or any(row.estimated_nano for row in rows):
         yield f"~ estimated from {priced_from}"
     if any(row.cost_nano is not None and row.cost_is_partial for row in rows):
-        yield "+ a part of it has no price: `sessionlog pricing MODEL` shows why"
+        yield "+ a part of it has no price: `sessionlog models --unpriced` shows why"
 
 
 def values_of(value: Any) -> dict[str, Any]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from sessionlog.ledger.handover import HandOver
     from sessionlog.ledger.scanning import Job as LogJob
-    from sessionlog.ledger.scanning import Scanned
     from sessionlog.pricing.book import PriceBook
     from sessionlog.search.extract import Extracted, Job
     from sessionlog.search.mended import Mended
@@ -152,7 +152,7 @@ def _search(question: Question, context: r.ReportContext, wanted: Any) -> Found:
         fail(str(error), UNREADABLE)
 
 
-def _scan(jobs: Sequence[LogJob], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[Scanned]:
+def _scan(jobs: Sequence[LogJob], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[HandOver]:
     """Scan logs for the ledger, in parallel where that is faster."""
     from sessionlog.engine.scanner import scanner
 

@@ -56,6 +56,7 @@ class ReportArguments:
     tree: bool = False
     recent: bool = False
     heatmap: bool = False
+    unpriced: bool = False
     active: bool = False
     hours: int = 0
     into: str | None = None

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
-    from sessionlog.ledger.scanning import Job, Scanned
+    from sessionlog.ledger.handover import HandOver
+    from sessionlog.ledger.scanning import Job
     from sessionlog.ledger.sync import Scanner
     from sessionlog.pricing.book import PriceBook
     from sessionlog.sources.protocol import Source
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def scan_in_parallel(executor: Executor | None = None, jobs: int | None = None) -> Scanner:
     """Return the function `scanner` returns; what it needs is imported when there is something to scan."""
 
-    def scan(work: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[Scanned]:
+    def scan(work: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[HandOver]:
         from sessionlog.engine.scanner import scanner
 
         return scanner(executor, jobs)(work, sources, prices)

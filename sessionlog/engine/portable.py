@@ -11,31 +11,34 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from itertools import chain
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct, msgpack, structs
 
 from sessionlog import files
 from sessionlog.errors import Problem
-from sessionlog.ledger.columns import Call, Column, Label, Name, Response, Row, columns_of
-from sessionlog.ledger.copies import Names, label_of, merged_row, superseding_sessions, winners, winning_call
-from sessionlog.ledger.identity import Identity
+from sessionlog.ledger.columns import Call, Label, Name, Response, Row, columns_of
+from sessionlog.ledger.copies import Names, label_of, merged_row, winners, winning_call
+from sessionlog.ledger.handover import rows_in_file
 from sessionlog.ledger.interned_ids import SessionName
 from sessionlog.ledger.problems import problems_of, problems_text
-from sessionlog.ledger.rows import LogRows, SessionRows
+from sessionlog.ledger.rows import name_of, set_own_families
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
-from sessionlog.ledger.storable import within_64_bits
-from sessionlog.ledger.writer import with_own_family
+from sessionlog.ledger.sessions import facts_of
+from sessionlog.ledger.statements import select_rows
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.record import Limit, Problems
+from sessionlog.sources.protocol import LogScan
+from sessionlog.sources.record import Limit, Problems, ScannedSession
 
 _TEXT = frozenset({"session_id", "label_id", "name_id", "superseded_by"})
 _TYPES = {"INTEGER": "BIGINT", "REAL": "DOUBLE", "TEXT": "STRING"}
 _KEPT = 8192  # parsed names that are kept in memory
+_ROWS = 8192  # responses, and calls, that a large log's scan returns at once
 
 Scan = tuple[str | None, Sequence[Row], Sequence[Row]]
 """A header, and rows; the rows of a large log come in several, of which the first has the header."""
@@ -106,20 +109,20 @@ def encode_tasks(tasks: Iterable[tuple[int, Job]]) -> bytes:
 
 def scan_tasks(tasks: bytes, prices: PriceBook, *, with_calls: bool = True) -> list[Scan]:
     """Scan logs and price their responses; any error becomes a problem of its log. This runs in a worker."""
-    return list(chain.from_iterable(_scan(task, prices, with_calls) for task in msgpack.decode(tasks, type=list[Task])))
+    decoded = msgpack.decode(tasks, type=list[Task])
+    return [scan for task in decoded for scan in _scan(task, prices, with_calls)]
 
 
-def _scan(task: Task, prices: PriceBook, with_calls: bool) -> Iterator[Scan]:
+def _scan(task: Task, prices: PriceBook, with_calls: bool) -> list[Scan]:
     path = os.fsdecode(task.path)
     job = Job(number=task.rank, source=task.source, path=path, size=task.size, again=False)
     try:
         with _opened(path):
-            yield from scans_of(task.rank, scan_job(job, prices), with_calls=with_calls)
+            return list(scans_of(scan_job(job), prices, with_calls=with_calls))
     except Exception as error:  # noqa: BLE001 - a log that cannot be read must not fail the job
         problem = Problem(path=path, kind="source_failed", detail=f"{task.source}: {type(error).__name__}: {error}")
-        rows = LogRows(problems=Problems(count=1, first=(problem,)), failed=True)
-        scanned = Scanned(number=task.rank, rows=rows, from_start=True, identity=None, settled=False)
-        yield _header(task.rank, scanned, (), frozenset()), [], []
+        scan = LogScan(problems=Problems(count=1, first=(problem,)))
+        return list(scans_of(Scanned(number=task.rank, scan=scan, failed=True), prices))
 
 
 def _opened(path: str) -> AbstractContextManager[object]:
@@ -131,69 +134,48 @@ def _opened(path: str) -> AbstractContextManager[object]:
     return opened([path])
 
 
-def scans_of(rank: int, scanned: Scanned, *, with_calls: bool = True) -> list[Scan]:
-    """Return the rows of a scan and its header, as an engine moves them."""
-    found: list[tuple[Sequence[Row], Sequence[Row]]] = []
-    sessions: list[SessionRows] = []
-    superseding: set[str] = set()
-    n = m = 0
-    for batch in scanned.rows.batches():
-        labels, names = list(map(json.dumps, batch.labels)), list(map(json.dumps, batch.names))
-        responses: list[Response] = []
-        calls: list[Call] = []
-        for session in batch.sessions:
-            name = json.dumps(session.name)
-            if session.facts:
-                sessions.append(SessionRows(name=session.name, facts=session.facts, responses=[], calls=[]))
-            for row in session.responses:
-                ids: dict[str, Any] = {"session_id": name, "label_id": labels[row.label_id]}  # texts for numbers
-                plain = Response._make(_plain(row._replace(file_id=rank, n=n, **ids)))
-                responses.append(with_own_family(plain, rank, n))
-                n += 1
-            for call in session.calls if with_calls else ():
-                ids = {"session_id": name, "name_id": names[call.name_id]}
-                calls.append(Call._make(_plain(call._replace(file_id=rank, n=m, **ids))))
-                m += 1
-        superseding.update((superseding_sessions([*responses, *calls]) or "").split("\n"))
-        found.append((responses, calls))
-    superseding.discard("")
-    head = structs.replace(scanned, rows=structs.replace(scanned.rows, sessions=tuple(sessions), spool=None))
-    header = _header(rank, head, map(_span, sessions), superseding)
-    [first, *rest] = found or [([], [])]
-    return [(header, *first), *((None, *more) for more in rest)]
+def scans_of(scanned: Scanned, prices: PriceBook, *, with_calls: bool = True) -> Iterator[Scan]:
+    """Yield the rows of a scan and its header, as an engine moves them; the number of the job is the log's rank."""
+    rank = scanned.number
+    with rows_in_file("", prices) as (connection, rows):
+        rows.insert(scanned.scan.sessions, rank)
+        set_own_families(connection, rank, 0)
+        labels, names, sessions = (
+            {number: json.dumps(names) for number, *names in connection.execute(f"SELECT id, {columns} FROM {table}")}  # noqa: S608 - names of the schema
+            for table, columns in (
+                ("labels", ", ".join(Label._fields)),
+                ("names", ", ".join(Name._fields)),
+                ("all_sessions", "source, session, place"),
+            )
+        )
+        header: str | None = _header(scanned, connection)
+        responses = _with_texts(
+            select_rows(connection, Response, "responses r ORDER BY n"), session_id=sessions, label_id=labels
+        )
+        calls = _with_texts(select_rows(connection, Call, "calls r ORDER BY n"), session_id=sessions, name_id=names)
+        while True:
+            some, used = list(islice(responses, _ROWS)), list(islice(calls, _ROWS)) if with_calls else []
+            if header is None and not (some or used):
+                break
+            yield header, some, used
+            header = None
 
 
-def _plain(row: Response | Call) -> Row:
-    """Return a row with numbers of the types of its columns, within 64 bits."""
-    columns = zip(columns_of(Response if isinstance(row, Response) else Call), row, strict=True)
-    return within_64_bits(tuple(_value(one, value) for one, value in columns))
+def _with_texts(rows: Iterable[Response | Call], **texts: Mapping[int, str]) -> Iterator[Row]:
+    """Yield rows with texts in place of ids."""
+    for one in rows:
+        own: dict[str, Any] = {name: known[getattr(one, name)] for name, known in texts.items()}
+        yield one._replace(**own)
 
 
-def _value(column: Column, value: Any) -> Any:
-    if value is None or column.name in _TEXT:
-        return value
-    return _finite(value) if column.type == "REAL" else int(value)
-
-
-def _finite(number: float) -> float | None:
-    """Return a float; None for NaN, which a ledger cannot hold either."""
-    return float(number) if number == number else None  # noqa: PLR0124 - only NaN differs from itself
-
-
-def _span(session: SessionRows) -> SessionSpan:
-    facts = json.loads(session.facts)
-    is_on_wire = facts["on_wire_of"] is not None
-    return SessionSpan(name=session.name, start_ns=facts["start_ns"], last_ns=facts["last_ns"], on_wire=is_on_wire)
-
-
-def _header(rank: int, scanned: Scanned, spans: Iterable[SessionSpan], superseding: Collection[str]) -> str:
-    rows = scanned.rows
+def _header(scanned: Scanned, connection: sqlite3.Connection) -> str:
+    facts = connection.execute("SELECT facts FROM log_sessions ORDER BY n").fetchall()
+    superseding = connection.execute("SELECT superseded_by FROM responses UNION SELECT superseded_by FROM calls")
     document = {
-        "rank": rank, "source": rows.source, "failed": rows.failed, "identity": scanned.identity,
-        "settled": scanned.settled, "problems": [rows.problems.count, problems_text(rows.problems)],
-        "limits": list(map(structs.asdict, rows.limits)),
-        "sessions": [(one.name, one.facts) for one in rows.sessions],
-        "spans": list(map(structs.astuple, spans)), "superseding": sorted(superseding),
+        "rank": scanned.number, "source": scanned.source, "failed": scanned.failed, "identity": scanned.identity,
+        "settled": scanned.settled, "problems": [scanned.scan.problems.count, problems_text(scanned.scan.problems)],
+        "limits": list(map(structs.asdict, scanned.scan.limits)), "facts": [text for (text,) in facts],
+        "superseding": sorted({name for (names,) in superseding for name in (names or "").split("\n") if name}),
     }  # fmt: skip
     return json.dumps(document)  # ASCII, with escapes for what is no valid text
 
@@ -202,29 +184,32 @@ def read_header(text: str, jobs: Mapping[int, Job]) -> Header:
     """Return a header; `jobs` are those of all logs by their ranks."""
     document = json.loads(text)
     count, named = document["problems"]
-    sessions = [
-        SessionRows(name=_session_name(name), facts=facts, responses=[], calls=[])
-        for name, facts in document["sessions"]
-    ]
-    number = jobs[document["rank"]].number
-    rows = LogRows(
-        source=document["source"],
-        sessions=tuple(sessions),
+    sessions = tuple(map(facts_of, document["facts"]))
+    scan = LogScan(
+        sessions=sessions,
         problems=Problems(count=count, first=tuple(problems_of(named))),
         limits=tuple(Limit(**limit) for limit in document["limits"]),
-        failed=document["failed"],
     )
-    identity: Identity | None = tuple(document["identity"]) if document["identity"] else None
+    scanned = Scanned(
+        number=jobs[document["rank"]].number,
+        scan=scan,
+        source=document["source"],
+        failed=document["failed"],
+        identity=tuple(document["identity"]) if document["identity"] else None,
+        settled=document["settled"],
+    )
     return Header(
-        scanned=Scanned(
-            number=number, rows=rows, from_start=True, identity=identity, settled=document["settled"]
-        ),
-        spans=tuple(
-            SessionSpan(name=_session_name(name), start_ns=start, last_ns=last, on_wire=on_wire)
-            for name, start, last, on_wire in document["spans"]
-        ),
-        superseding=frozenset(document["superseding"]),
+        scanned=scanned, spans=tuple(map(_span, sessions)), superseding=frozenset(document["superseding"])
     )  # fmt: skip
+
+
+def _span(session: ScannedSession) -> SessionSpan:
+    return SessionSpan(
+        name=name_of(session),
+        start_ns=session.start_ns,
+        last_ns=session.last_ns,
+        on_wire=session.on_wire_of is not None,
+    )
 
 
 def _session_name(parts: Sequence[str]) -> SessionName:

@@ -1,12 +1,16 @@
-"""Scanner: the processes of an executor scan logs and return rows.
+"""Scanner: the processes of an executor scan logs and hand over their rows.
 
 If a worker returns something else, this process scans its logs, as it does for one that has died.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import TypeGuard
+
+from msgspec.structs import replace
 
 from sessionlog import files
 from sessionlog.engine.shares import LOG, divide
@@ -17,7 +21,8 @@ from sessionlog.engine.workers import (
     submit_tasks,
     worker_processes,
 )
-from sessionlog.ledger.scanning import Job, Scanned, collector_off, scan_job
+from sessionlog.ledger.handover import HandOver, rows_in_file
+from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.sync import Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Source
@@ -51,7 +56,7 @@ def _by_place(
     prices: PriceBook,
     executor: Executor | None,
     jobs: int | None,
-) -> Iterator[Scanned]:
+) -> Iterator[HandOver]:
     """Scan logs of this machine with processes, and remote ones with threads, which wait for the store."""
     remote = [job for job in work if files.is_url(job.path)]
     local = [job for job in work if not files.is_url(job.path)] if remote else work
@@ -64,17 +69,18 @@ def _by_place(
     if remote:
         from sessionlog.files.remote import THREADS, in_threads
 
-        yield from in_threads(lambda job: scan_job(job, prices, sources.get(job.source)), remote, jobs or THREADS)
+        for scanned in in_threads(lambda job: scan_job(job, sources.get(job.source)), remote, jobs or THREADS):
+            yield HandOver(logs=[scanned])
 
 
 def _with_processes(
     work: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook, jobs: int | None
-) -> Iterator[Scanned]:
+) -> Iterator[HandOver]:
     count = processes_for(len(work), sum(job.size + LOG for job in work), PAYS, jobs)
     if count == 1:
         yield from scan_here(work, sources, prices)
         return
-    with worker_processes(count) as executor, result_folder() as folder:
+    with result_folder() as folder, worker_processes(count) as executor:
         yield from _spread(executor, work, sources, prices, workers=count, folder=folder)
 
 
@@ -86,37 +92,55 @@ def _spread(
     *,
     workers: int,
     folder: str | None = None,
-) -> Iterator[Scanned]:
+) -> Iterator[HandOver]:
     """Submit shares of the jobs, and yield their results."""
     known = [source for source in all_sources() if sources.get(source.id) is source]  # workers find them by their ids
     ids = {source.id for source in known}
     left = [job for job in work if job.source not in ids]
     shares = divide([job for job in work if job.source in ids], _SHARE, _size)
-    scan = partial(scan_share, prices=prices, folder=folder)
-    for share, results in submit_tasks(scan, shares, executor, workers):
-        if _is_complete(results, share):
-            yield from results
+    for share, result in submit_tasks(partial(scan_share, prices=prices, folder=folder), shares, executor, workers):
+        if _is_complete(result, share):
+            yield result
         else:
             left += share
     yield from scan_here(left, sources, prices)
 
 
-def _is_complete(results: object, share: Sequence[Job]) -> bool:
-    """Whether a worker returned one result for each job of its share.
+def _is_complete(result: object, share: Sequence[Job]) -> TypeGuard[HandOver]:
+    """Whether a worker returned the results of all jobs of its share.
 
     The executor may be the caller's own: a missing result would be a log that silently does not count.
     """
     return (
-        isinstance(results, list)
-        and all(isinstance(one, Scanned) for one in results)
-        and [one.number for one in results] == [job.number for job in share]
+        isinstance(result, HandOver)
+        and bool(result.file or result.data)
+        and isinstance(result.logs, list)
+        and all(isinstance(one, Scanned) for one in result.logs)
+        and [one.number for one in result.logs] == [job.number for job in share]
     )
 
 
-def scan_share(share: Sequence[Job], prices: PriceBook, folder: str | None = None) -> list[Scanned]:
-    """Scan some logs and price their responses; this runs in a worker."""
-    with collector_off():
-        return [scan_job(job, prices, folder=folder) for job in share]
+def scan_share(share: Sequence[Job], prices: PriceBook, folder: str | None = None) -> HandOver | None:
+    """Scan some logs, and write their rows into a file in a folder, or into memory; None if there is no room for it.
+
+    This runs in a worker.
+    """
+    path, logs, data = ":memory:", list[Scanned](), b""
+    try:
+        if folder is not None:
+            file, path = files.open_temporary(folder)
+            file.close()
+        with rows_in_file(path, prices) as (connection, rows):
+            for job in share:
+                scanned = scan_job(job)
+                rows.insert(scanned.scan.sessions, job.number)
+                logs.append(replace(scanned, scan=replace(scanned.scan, sessions=())))
+            connection.execute("COMMIT")
+            if folder is None:
+                data = connection.serialize()
+    except (OSError, sqlite3.Error):
+        return None
+    return HandOver(logs=logs, file=path if folder is not None else "", data=data)
 
 
 def _size(job: Job) -> int:

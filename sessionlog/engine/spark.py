@@ -20,6 +20,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec.structs import replace
+
 from sessionlog.engine.portable import (
     Scan,
     SessionSpan,
@@ -34,10 +36,10 @@ from sessionlog.engine.shares import divide
 from sessionlog.engine.spark_session import failures_explained, open_session, parallelism, progress_of_tasks
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Response, Row
+from sessionlog.ledger.handover import HandOver
 from sessionlog.ledger.interned_ids import InternedIds, SessionName
 from sessionlog.ledger.quarter_hours import add_totals, names_of_totals
-from sessionlog.ledger.rows import LogRows, SessionRows
-from sessionlog.ledger.scanning import Job, Scanned, scan_job
+from sessionlog.ledger.scanning import Job, scan_job
 from sessionlog.ledger.schema import LETTER, QUARTER_NS
 from sessionlog.ledger.sync import Progress
 from sessionlog.ledger.wire import NEAR_NS
@@ -58,7 +60,7 @@ _TASKS = 4
 _SHUFFLED = 1 << 30
 """Bytes of logs per partition of a shuffle: their rows are some thirtieth of that."""
 
-_DECIDED = frozenset({"family", "key", "superseded_by"})
+_DECIDED: Mapping[str, Any] = {"family": None, "key": None, "superseded_by": None}
 """What a response that counts has no more: nothing is left to decide. A call keeps its key."""
 
 
@@ -112,7 +114,7 @@ class SparkJob:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def scan(self, jobs: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[Scanned]:
+    def scan(self, jobs: Sequence[Job], sources: Mapping[str, Source], prices: PriceBook) -> Iterator[HandOver]:
         """Scan logs on the cluster; yield what a sync needs of them: all but responses and calls, for `fill`.
 
         Raises:
@@ -139,7 +141,7 @@ class SparkJob:
             for span in header.spans:
                 known = self._spans.get(span.name)
                 self._spans[span.name] = span if known is None else _merge(known, span)
-            yield header.scanned
+            yield HandOver(logs=[header.scanned])
 
     def _batches(self, jobs: Mapping[int, Job], cores: int) -> list[bytes]:
         """Divide logs into tasks."""
@@ -153,8 +155,9 @@ class SparkJob:
         """Scan logs of sources that workers do not have in this process."""
         found: list[Scan] = []
         for rank in ranks:
-            scanned = scan_job(self._jobs[rank], prices, sources[self._jobs[rank].source])
-            found += scans_of(rank, scanned, with_calls=self._with_calls)
+            job = self._jobs[rank]
+            scanned = replace(scan_job(job, sources[job.source]), number=rank)
+            found += scans_of(scanned, prices, with_calls=self._with_calls)
         return found
 
     def fill(self, book: Book) -> None:
@@ -186,34 +189,18 @@ class SparkJob:
         _insert_totals(book, totals)
 
     def _insert(self, book: Book, rank: int, *, responses: Iterable[Row] = (), calls: Iterable[Row] = ()) -> None:
-        rows = rows_that_count(responses, calls)
-        if rows.sessions:
-            book.append_rows(self._jobs[rank].path, rows)
+        book.append_rows(self._jobs[rank].path, *rows_that_count(responses, calls))
 
 
-def rows_that_count(responses: Iterable[Row], calls: Iterable[Row]) -> LogRows:
-    """Return rows of one log that count, with texts for ids, for a ledger."""
-    sessions: dict[str, SessionRows] = {}
-    labels: dict[str, int] = {}
-    names: dict[str, int] = {}
-    for response in map(Response._make, responses):
-        number = labels.setdefault(str(response.label_id), len(labels))
-        row = response._replace(label_id=number, family=None, key=None, superseded_by=None)
-        _rows_of(sessions, str(response.session_id)).responses.append(row)
-    for call in map(Call._make, calls):
-        number = names.setdefault(str(call.name_id), len(names))
-        _rows_of(sessions, str(call.session_id)).calls.append(call._replace(name_id=number, superseded_by=None))
-    return LogRows(
-        sessions=tuple(sessions.values()),
-        labels=tuple(map(parse_label, labels)),
-        names=tuple(map(parse_name, names)),
-    )
-
-
-def _rows_of(sessions: dict[str, SessionRows], name: str) -> SessionRows:
-    if name not in sessions:
-        sessions[name] = SessionRows(name=parse_session(name), facts="", responses=[], calls=[])
-    return sessions[name]
+def rows_that_count(responses: Iterable[Row], calls: Iterable[Row]) -> tuple[list[Response], list[Call]]:
+    """Return rows that count, with names for their texts, for `Writer.append`."""
+    return [
+        row._replace(session_id=parse_session(row.session_id), label_id=parse_label(row.label_id), **_DECIDED)  # type: ignore[arg-type] # texts
+        for row in map(Response._make, responses)
+    ], [
+        row._replace(session_id=parse_session(row.session_id), name_id=parse_name(row.name_id), superseded_by=None)  # type: ignore[arg-type] # as above
+        for row in map(Call._make, calls)
+    ]
 
 
 def _total(row: Any) -> Row:

@@ -25,9 +25,9 @@ from sessionlog.hashes import blake2b, hash_with
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
 from sessionlog.ledger.parquet_schema import EXPORTED, NAMES
+from sessionlog.ledger.rows import own_family
 from sessionlog.ledger.schema import ELSEWHERE, NOTHING_LEFT
 from sessionlog.ledger.statements import choose
-from sessionlog.ledger.writer import own_family
 
 _DAY_NS = 86_400 * 1_000_000_000
 _FIRST_DAY = date(1970, 1, 1).toordinal()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from sessionlog.errors import Problem
-    from sessionlog.ledger.rows import LogRows
+    from sessionlog.ledger.columns import Call, Response
     from sessionlog.ledger.writer import Writer
     from sessionlog.pricing.book import PriceBook
     from sessionlog.sources.protocol import LogScan
@@ -151,19 +151,13 @@ class Book:
             return self.meta("own_prices") == "no"
         return self.meta("prices") == self._prices.fingerprint
 
-    def add_scan(self, scan: LogScan) -> None:
+    def add_scan(self, scan: LogScan, path: str | None = None) -> None:
         """Insert the result of a scan of one log, or of what was appended to a log that is known."""
-        from sessionlog.ledger.rows import to_rows
-
-        path = scan.sessions[0].path if scan.sessions else ""
-        self.add_rows(path, to_rows(scan, self.prices), source=scan.sessions[0].source if scan.sessions else "")
-
-    def add_rows(self, path: str, scan: LogRows, *, source: str) -> None:
-        """Insert the rows of a log without its identity, so that the next sync reads it from the start."""
         from sessionlog.ledger.columns import File, insert
+        from sessionlog.ledger.scanning import Scanned
 
-        writer = self._writer()
-        path = storable(path)
+        source, first = (scan.sessions[0].source, scan.sessions[0].path) if scan.sessions else ("", "")
+        writer, path = self._writer(), storable(first if path is None else path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
         named = problems_text(scan.problems)
         if row is None:
@@ -176,12 +170,13 @@ class Book:
                 "UPDATE files SET problems = problems * ? + ?, named = ? WHERE id = ?",
                 (not scan.full_rescan, scan.problems.count, named, file_id),
             )
-        writer.insert(file_id, scan, from_start=row is None or scan.full_rescan)
+        is_whole = row is None or scan.full_rescan
+        writer.insert(file_id, Scanned(number=0, scan=scan, source=source, from_start=is_whole))
 
-    def append_rows(self, path: str, rows: LogRows) -> None:
-        """Insert more rows of a log that was inserted by a sync."""
+    def append_rows(self, path: str, responses: Iterable[Response], calls: Iterable[Call]) -> None:
+        """Insert more rows of a log that was inserted by a sync (see `Writer.append`)."""
         [(file_id,)] = self.connection.execute("SELECT id FROM files WHERE path = ?", (stored_path(path),))
-        self._writer().insert(file_id, rows, from_start=False)
+        self._writer().append(file_id, responses, calls)
 
     def _writer(self) -> Writer:
         if self._waiting is None:

@@ -65,7 +65,6 @@ class File(NamedTuple):
     stamp: int = 0
     problems: int = 0
     named: str = ""
-    checksum: str = ""
 
 
 class Session(NamedTuple):

@@ -98,14 +98,12 @@ def _refuse_unfinished(connection: sqlite3.Connection, path: str, *, is_made: bo
 
 
 def _bring_up_to_date(book: Book) -> None:
-    """Migrate the tables, and recompute derived values and checksums, in one transaction: no one sees half of it."""
-    from sessionlog.ledger.checksums import write_checksums
+    """Migrate the tables, and recompute derived values, in one transaction: no one sees half of it."""
     from sessionlog.ledger.tables import migrate
 
     book.connection.execute("BEGIN IMMEDIATE")
     if is_older(book.connection):  # no other process has just done it
         migrate(book.connection)
-        write_checksums(book.connection)
         book.reconcile_all()  # commits
     else:
         book.commit()

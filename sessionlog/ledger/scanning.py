@@ -6,11 +6,8 @@ otherwise it is read from the start.
 
 from __future__ import annotations
 
-import gc
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BufferedReader
 from typing import BinaryIO, Self
 from zlib import crc32
@@ -22,8 +19,6 @@ from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra, log_problem
 from sessionlog.hashes import hash_bytes
 from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity, identify, is_versioned
-from sessionlog.ledger.rows import LogRows, to_rows
-from sessionlog.pricing.book import PriceBook
 from sessionlog.reader.unpack import Unpacked, open_unpacked
 from sessionlog.sources.protocol import Log, LogScan, Resume, Source
 from sessionlog.sources.record import Problems
@@ -71,35 +66,39 @@ class Scanned(Struct, frozen=True, kw_only=True):
 
     Attributes:
         number: The job's.
-        rows: The rows of the log.
+        scan: The scan; without sessions if their rows are handed over (see `handover`).
+        source: The source of its sessions; "" if it has none.
+        failed: The log could not be read at all: its earlier rows stay.
         from_start: The log was read from its start.
         identity: Its identity before it was read; None if it was gone.
         settled: It had not been written to for a while.
         head: A hash of its first bytes.
-        offset: Up to where the log was read, unpacked: `rows.resume.offset`, or the end of a log that is always read
+        offset: Up to where the log was read, unpacked: `scan.resume.offset`, or the end of a log that is always read
             whole; 0 where it has no bytes of its own.
         print: A hash of the last bytes before `offset`.
-        prefix: A checksum of all bytes before `rows.resume.offset`; "" where the next scan begins at the start.
+        prefix: A checksum of all bytes before `scan.resume.offset`; "" where the next scan begins at the start.
     """
 
     number: int
-    rows: LogRows
-    from_start: bool
-    identity: Identity | None
-    settled: bool
+    scan: LogScan
+    source: str = ""
+    failed: bool = False
+    from_start: bool = True
+    identity: Identity | None = None
+    settled: bool = False
     head: str = ""
     offset: int = 0
     print: str = ""
     prefix: str = ""
 
 
-def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folder: str | None = None) -> Scanned:
-    """Scan a log; any error becomes a problem of the result. `folder`: see `to_rows`."""
+def scan_job(job: Job, source: Source | None = None) -> Scanned:
+    """Scan a log; any error becomes a problem of the result."""
     source = source or source_of(job.source)
     identity = identify_log(source, job.path)
     settled = identity is not None and (is_versioned(identity[0]) or time.time_ns() - identity[3] > STABLE_AFTER_NS)
     # Opened before the scan: if the log is replaced meanwhile, the hashes are still those of the file that was there.
-    with Ends(job.path if job.again or job.resume is not None else "") as ends, collector_off():
+    with Ends(job.path if job.again or job.resume is not None else "") as ends:
         head = ends.head(PRINT)
         resume = job.resume if job.resume is not None and _is_prefix_unchanged(job, job.resume, ends) else None
         scan, failed = scan_or_explain(Log(source=source, path=job.path), resume)
@@ -111,10 +110,11 @@ def scan_job(job: Job, prices: PriceBook, source: Source | None = None, *, folde
         prefix = ends.prefix(scan.resume.offset) if scan.resume is not None and may_grow else ""
         if scan.resume is not None and not prefix:  # no scan goes on from its state, which a worker would have to send
             scan = replace(scan, resume=replace(scan.resume, state=b""))
-        rows = to_rows(scan, prices, failed=failed, folder=folder)
     return Scanned(
         number=job.number,
-        rows=rows,
+        scan=scan,
+        source=scan.sessions[0].source if scan.sessions else "",
+        failed=failed,
         from_start=resume is None or scan.full_rescan,
         identity=identity,
         settled=settled,
@@ -131,19 +131,6 @@ def identify_log(source: Source, path: str) -> Identity | None:
         return identify(path, source.sidecars(path))
     except Exception:  # noqa: BLE001 - a folder that cannot be listed, or a bug in a source: the scan names it
         return None
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Turn the garbage collector off: a scan makes many objects and no cycles, and it takes a fifth of the time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def scan_or_explain(log: Log, resume: Resume | None = None) -> tuple[LogScan, bool]:

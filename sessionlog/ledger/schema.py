@@ -17,7 +17,7 @@ latency.
 
 from __future__ import annotations
 
-VERSION = 12
+VERSION = 13
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from sessionlog.ledger.columns import Call, File, Response, Row, columns_of, insert
@@ -12,7 +12,7 @@ from sessionlog.ledger.storable import within_64_bits
 
 _R = TypeVar("_R", File, Response, Call)
 
-_CHUNK = 256  # rows whose columns are looked at together, while they are in the processor's cache
+_BATCH = 1024  # rows that are in memory at once
 
 
 def choose(connection: sqlite3.Connection, ids: Iterable[int] | None) -> str:
@@ -33,27 +33,11 @@ def select_rows(
     return map(row._make, connection.execute(f"SELECT {columns} FROM {rest}", parameters))  # noqa: S608 - names of the schema; values are bound
 
 
-def insert_rows(
-    connection: sqlite3.Connection, table: str, row: type[Row], rows: Sequence[Row], **replaced: Sequence[int]
-) -> None:
-    """Insert or replace rows of a table; numbers beyond 64 bits are clamped.
-
-    Columns that are given by name have these values, one for each row, in place of those in the rows.
-
-    No None is bound, because sqlite3 takes ten times as long for it as for a number: a column without any value is left
-    out of the statement, and other missing values are NaN, which SQLite stores as NULL.
-    """
-    columns = columns_of(row)
-    for start in range(0, len(rows), _CHUNK):
-        kept: list[Sequence[object]] = []
-        names = []
-        for column, own in zip(columns, zip(*rows[start : start + _CHUNK], strict=True), strict=True):
-            values = replaced[column.name][start : start + _CHUNK] if column.name in replaced else own
-            missing = values.count(None) if column.is_nullable else 0
-            if missing < len(values):
-                names.append(column.name)
-                kept.append([math.nan if value is None else value for value in values] if missing else values)
-        write(connection, insert(table, names), list(zip(*kept, strict=True)))
+def insert_rows(connection: sqlite3.Connection, table: str, row: type[Row], rows: Iterable[Row]) -> None:
+    """Insert or replace rows of a table; numbers beyond 64 bits are clamped."""
+    statement, left = insert(table, [column.name for column in columns_of(row)]), iter(rows)
+    while some := list(islice(left, _BATCH)):
+        write(connection, statement, some)
 
 
 def write(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -23,6 +23,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+ROW_TABLES = (
+    define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
+    define("all_sessions", Session, "UNIQUE (source, session, place)"),
+    define("labels", Label, has_id=True),
+    define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+    define("names", Name, has_id=True),
+    define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+)
+"""The tables of the rows of logs, which a file that is handed over to a ledger has, too."""
+
 _FROM_1 = (
     "DROP INDEX IF EXISTS responses_told",
     "DROP INDEX IF EXISTS calls_told",
@@ -36,7 +46,6 @@ _FROM_1 = (
     "UPDATE responses SET copy_rank = copy_rank - 1 WHERE copy_rank < 2",  # a rank has come between 1 and 2
     "ALTER TABLE responses RENAME COLUMN told_by TO superseded_by",
     "ALTER TABLE calls RENAME COLUMN told_by TO superseded_by",
-    "ALTER TABLE files ADD COLUMN checksum TEXT NOT NULL DEFAULT ''",
     "DROP TABLE resumes",  # logs that have grown are read again
     RESUMES,
     "DELETE FROM meta WHERE name IN ('surroundings', 'commit')",
@@ -57,7 +66,6 @@ _FROM_4 = (
     "ALTER TABLE responses ADD COLUMN summed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE responses ADD COLUMN chosen INTEGER NOT NULL DEFAULT 1",
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
-    "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
 _FROM_5 = (CHANGES,)
@@ -68,8 +76,8 @@ _FROM_10 = (
     "DELETE FROM responses WHERE n <= -(1 << 40)",  # rows that were made of a log and the wire
     WIRE_INDEX,
 )
-_FROM_11 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
-_DROPPED = {"absorbed"}
+_FROM_12 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
+_DROPPED = {"absorbed", "checksum"}
 """Columns that older versions have."""
 
 
@@ -81,12 +89,7 @@ def tables() -> tuple[str, ...]:
         define("files", File, "UNIQUE (path)"),
         RESUMES,
         CHANGES,
-        define("log_sessions", Facts, "PRIMARY KEY (file_id, session_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("all_sessions", Session, "UNIQUE (source, session, place)"),
-        define("labels", Label, has_id=True),
-        define("responses", Response, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
-        define("names", Name, has_id=True),
-        define("calls", Call, "PRIMARY KEY (file_id, n)", options="STRICT, WITHOUT ROWID"),
+        *ROW_TABLES,
         define("limits", Limit),
         define_totals(),
         """CREATE TABLE reservations (
@@ -110,7 +113,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (11, _FROM_10), (12, _FROM_11),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (11, _FROM_10), (13, _FROM_12),
     )  # fmt: skip
     for (view,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
         connection.execute(f"DROP VIEW {view}")
@@ -139,5 +142,4 @@ def _fit_columns(connection: sqlite3.Connection) -> None:
         for name in known & _DROPPED:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
     if not is_complete:
-        connection.execute("UPDATE files SET checksum = ''")  # the columns are part of it
         connection.execute("DELETE FROM meta WHERE name = 'snapshot'")

@@ -10,12 +10,13 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sessionlog.hashes import hash_name
-from sessionlog.ledger.columns import Call, Facts, Limit, Response
+from sessionlog.ledger.columns import Call, Limit, Response
 from sessionlog.ledger.costs import COSTS, PricedLabels, costs_of
+from sessionlog.ledger.handover import HandedOver
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
-from sessionlog.ledger.rows import LogRows
+from sessionlog.ledger.rows import RowWriter, set_own_families
+from sessionlog.ledger.scanning import Scanned
 from sessionlog.ledger.statements import insert_rows, select_rows, write
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.trust import is_unreconciled
@@ -23,7 +24,7 @@ from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit as ReportedLimit
 
 _SET_COSTS = f"UPDATE responses SET {', '.join(f'{name} = ?' for name in COSTS)} WHERE file_id = ? AND n = ?"  # noqa: S608 - names of the schema
-_DELETE_FACTS = "DELETE FROM log_sessions WHERE file_id = ? AND session_id = ?"
+_ALL = -1 << 63  # below all numbers of rows
 _BATCH = 8192  # responses that are in memory at once
 _NO_RESPONSE = (1 << 63) - 1  # the time from which a session has changed that got new facts alone
 
@@ -32,13 +33,14 @@ class Writer:
     """Inserts scans into the tables of `schema`.
 
     Attributes:
-        is_first: The tables were empty when it began.
+        ids: The ids of names.
+        is_first: The tables were empty when it began, and nothing was reconciled since.
     """
 
     def __init__(self, connection: sqlite3.Connection, prices: PriceBook) -> None:
         """Start writing; the connection is in a transaction."""
         self._connection, self._prices = connection, prices
-        self._ids = InternedIds(connection)
+        self.resume()
         self.is_first = not any(map(self._has, ("log_sessions", "responses", "calls")))
         self._touched = Touched(whole=self.is_first or is_unreconciled(connection))
         self._entered: set[int] = set()
@@ -51,79 +53,83 @@ class Writer:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('unreconciled', 'yes')")
 
     def resume(self) -> None:
-        """Continue after a pause, in a new transaction: another process may have inserted names meanwhile."""
-        self._ids = InternedIds(self._connection)
+        """Continue in a new transaction: another process may have inserted names meanwhile."""
+        self.ids = InternedIds(self._connection)
+        self._rows = RowWriter(self._connection, self.ids, self._prices)
 
-    def insert(self, file_id: int, scan: LogRows, *, from_start: bool) -> None:
-        """Insert the rows of a log, in place of its earlier ones if it was read from the start."""
-        if from_start:
+    def insert(self, file_id: int, scanned: Scanned, handed: HandedOver | None = None) -> None:
+        """Insert the rows of a log, in place of its earlier ones if it was read from the start.
+
+        Args:
+            file_id: The log.
+            scanned: The result of its scan.
+            handed: Where its rows are copied from; None if they are made here.
+        """
+        resumed = not scanned.from_start
+        if not resumed:
             self.drop(file_id)
-        elif scan.replaced_count:
-            self._remove_last(file_id, scan.replaced_count)
+        elif scanned.scan.replaced_count:
+            self._remove_last(file_id, scanned.scan.replaced_count)
         self._entered.add(file_id)
-        n = first = 0 if from_start else self._next(file_id, "responses")
-        m = first_call = 0 if from_start else self._next(file_id, "calls")
-        number = 0
-        for batch in scan.batches():
-            labels = list(map(self._ids.label_id, batch.labels))
-            names = list(map(self._ids.name_id, batch.names))
-            facts: list[Facts] = []
-            responses: list[Response] = []
-            calls: list[Call] = []
-            sessions_of_responses: list[int] = []
-            sessions_of_calls: list[int] = []
-            for session in batch.sessions:
-                session_id = self._ids.session_id(session.name)
-                self._touched.add(session_id, None if from_start else _NO_RESPONSE)
-                if session.facts:
-                    facts.append(Facts(file_id, session_id, number, session.facts))
-                    number += 1
-                responses += session.responses
-                sessions_of_responses += [session_id] * len(session.responses)
-                calls += session.calls
-                sessions_of_calls += [session_id] * len(session.calls)
-            if any(row.superseded_by for row in responses):
-                responses = [with_own_family(row, file_id, i) for i, row in enumerate(responses, n)]
-            insert_rows(
-                self._connection, "responses", Response, responses,
-                file_id=[file_id] * len(responses), n=range(n, n + len(responses)),
-                session_id=sessions_of_responses, label_id=[labels[row.label_id] for row in responses],
-            )  # fmt: skip
-            insert_rows(
-                self._connection, "calls", Call, calls,
-                file_id=[file_id] * len(calls), n=range(m, m + len(calls)),
-                session_id=sessions_of_calls, name_id=[names[row.name_id] for row in calls],
-            )  # fmt: skip
-            n += len(responses)
-            m += len(calls)
-            if not self._touched.whole:
-                self._touched.families.update(row.family for row in responses if row.family is not None)
-                self._touched.calls.update(row.key for row in calls)
-            if not from_start:
-                for session_id, row in zip(sessions_of_responses, responses, strict=True):
-                    self._touched.add(session_id, row.time_ns)
-                # The new facts include the earlier ones.
-                self._write(_DELETE_FACTS, [(row.file_id, row.session_id) for row in facts])
-            insert_rows(self._connection, "log_sessions", Facts, facts)
-        if not from_start:
-            fold_repeats(self._connection, self._ids, self._touched, file_id, first, first_call)
-        self._limits(file_id, scan)
+        n = self._next(file_id, "responses") if resumed else 0
+        m = self._next(file_id, "calls") if resumed else 0
+        if handed is None:
+            sessions = self._rows.insert(scanned.scan.sessions, file_id, n=n, n_of_calls=m, resumed=resumed)
+        else:
+            sessions = handed.copy(scanned.number, file_id, n=n, n_of_calls=m, resumed=resumed)
+        set_own_families(self._connection, file_id, n)
+        for session_id in sessions:
+            self._touched.add(session_id, _NO_RESPONSE if resumed else None)
+        self._touch_new(file_id, n, m, resumed=resumed)
+        self._limits(file_id, scanned)
+
+    def append(self, file_id: int, responses: Iterable[Response], calls: Iterable[Call]) -> None:
+        """Append rows to those of a log; they have the names of sessions, labels and tools in place of ids."""
+        first, first_call = self._next(file_id, "responses"), self._next(file_id, "calls")
+        rows = [
+            row._replace(file_id=file_id, n=n, session_id=self._session(row), label_id=self.ids.label_id(row.label_id))  # type: ignore[arg-type] # names
+            for n, row in enumerate(responses, first)
+        ]
+        rows_of_calls = [
+            call._replace(file_id=file_id, n=n, session_id=self._session(call), name_id=self.ids.name_id(call.name_id))  # type: ignore[arg-type] # names
+            for n, call in enumerate(calls, first_call)
+        ]
+        insert_rows(self._connection, "responses", Response, rows)
+        insert_rows(self._connection, "calls", Call, rows_of_calls)
+        self._touch_new(file_id, first, first_call, resumed=True)
+
+    def _session(self, row: Response | Call) -> int:
+        """Return the id of a session whose name a row has, which has changed."""
+        session_id = self.ids.session_id(row.session_id)  # type: ignore[arg-type] # a name
+        self._touched.add(session_id, _NO_RESPONSE)
+        return session_id
+
+    def _touch_new(self, file_id: int, n: int, n_of_calls: int, *, resumed: bool) -> None:
+        """Note what has to be reconciled of the rows of a log that were inserted last."""
+        if not self._touched.whole:
+            self._touch_copies(file_id, n, n_of_calls)
+        if resumed:
+            sql = """SELECT session_id, CASE WHEN COUNT(*) = COUNT(time_ns) THEN MIN(time_ns) END FROM responses
+                WHERE file_id = ? AND n >= ? GROUP BY session_id"""
+            for session_id, since_ns in self._connection.execute(sql, (file_id, n)):
+                self._touched.add(session_id, since_ns)
+            fold_repeats(self._connection, self.ids, self._touched, file_id, n, n_of_calls)
 
     def _next(self, file_id: int, table: str) -> int:
         sql = f"SELECT COALESCE(MAX(n), -1) + 1 FROM {table} WHERE file_id = ?"  # noqa: S608 - names of the schema
         number: int = self._connection.execute(sql, (file_id,)).fetchone()[0]
         return max(0, number)
 
-    def _limits(self, file_id: int, scan: LogRows) -> None:
+    def _limits(self, file_id: int, scanned: Scanned) -> None:
         """Keep the latest report of a log on each rate limit."""
-        for limit in scan.limits:
+        for limit in scanned.scan.limits:
             name = file_id, storable(limit.name)
             known = self._connection.execute(
                 "SELECT time_ns, COALESCE(resets_ns, 0), used_percent FROM limits WHERE file_id = ? AND name = ?", name
             ).fetchone()
             if known is None or known <= (limit.time_ns, limit.resets_ns or 0, limit.used_percent):
                 self._connection.execute("DELETE FROM limits WHERE file_id = ? AND name = ?", name)
-                insert_rows(self._connection, "limits", Limit, [_limit_row(file_id, scan.source, limit)])
+                insert_rows(self._connection, "limits", Limit, [_limit_row(file_id, scanned.source, limit)])
 
     def drop(self, file_id: int) -> None:
         """Delete all rows of a log."""
@@ -161,11 +167,12 @@ class Writer:
         )
         self._connection.execute("UPDATE calls SET counts = ? WHERE file_id = ?", (counts, file_id))
 
-    def _touch_copies(self, file_id: int) -> None:
+    def _touch_copies(self, file_id: int, n: int = _ALL, n_of_calls: int = _ALL) -> None:
         ask, touched = self._connection.execute, self._touched
-        families = ask("SELECT family FROM responses WHERE file_id = ? AND family IS NOT NULL", (file_id,))
+        families = ask("SELECT family FROM responses WHERE file_id = ? AND n >= ? AND family IS NOT NULL", (file_id, n))
         touched.families.update(family for (family,) in families)
-        touched.calls.update(key for (key,) in ask("SELECT key FROM calls WHERE file_id = ?", (file_id,)))
+        keys = ask("SELECT key FROM calls WHERE file_id = ? AND n >= ?", (file_id, n_of_calls))
+        touched.calls.update(key for (key,) in keys)
 
     def touch_all(self) -> None:
         """Note that everything has to be reconciled."""
@@ -181,7 +188,7 @@ class Writer:
         while rows := list(select_rows(self._connection, Response, where, (*last, _BATCH))):
             changed = []
             for row in rows:
-                costs = labels.costs(labels.number(self._ids.label(row.label_id)), row)
+                costs = labels.costs(labels.number(self.ids.label(row.label_id)), row)
                 if costs != costs_of(row):
                     changed.append((*costs, row.file_id, row.n))
             self._write(_SET_COSTS, changed)
@@ -190,24 +197,12 @@ class Writer:
 
     def reconcile(self) -> None:
         """Update what was touched: sessions, which copies count, totals, prices of new models."""
-        reconcile(self._connection, self._ids, self._touched)
+        reconcile(self._connection, self.ids, self._touched)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
+        self.is_first, self._touched = False, Touched()
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         write(self._connection, statement, rows)
-
-
-def own_family(file_id: int, n: int) -> int:
-    """Return the family, and the key, that `with_own_family` gives to a row; it is another one in each ledger."""
-    return hash_name(f"{file_id}.{n}", b"")
-
-
-def with_own_family(row: Response, file_id: int, n: int) -> Response:
-    """Give a superseded response without a family one of its own, by which `reconcile` finds it."""
-    if not row.superseded_by or row.family is not None:
-        return row
-    own = own_family(file_id, n)
-    return row._replace(family=own, key=own)
 
 
 def _limit_row(file_id: int, source: str, limit: ReportedLimit) -> Limit:

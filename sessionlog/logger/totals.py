@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sessionlog.events.billing import read_whole
 from sessionlog.events.money import read_usd, usd
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.events.usage import read_usage
 
 _INTERRUPTED = ("cancelled", "interrupted")
 
@@ -36,7 +36,7 @@ class Totals:
         self.responses += 1
         logged = data.get("usage")
         self.counted += logged is not None
-        usage, issues = read_usage(logged)
+        usage, issues = read_whole(logged)
         self.usage += usage
         cost, issue = read_usd(data.get("cost_usd"))
         if cost is not None:

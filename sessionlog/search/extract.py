@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sessionlog.files.batch_file import BatchFile
 from sessionlog.ledger.identity import STABLE_AFTER_NS, Identity
-from sessionlog.ledger.row_spool import RowSpool
 from sessionlog.ledger.scanning import Ends, identify_log
 from sessionlog.search.query import storable
 from sessionlog.search.segments import COPY, NO_TIME
@@ -90,7 +90,7 @@ class Extracted(Struct, frozen=True, kw_only=True):
     from_start: bool
     identity: Identity | None
     settled: bool
-    batches: list[tuple[Any, ...]] | RowSpool
+    batches: list[tuple[Any, ...]] | BatchFile
     resume: Resume | None
     prefix: str
     failed: bool
@@ -150,7 +150,7 @@ class _Collector:
     def __init__(self, folder: str | None) -> None:
         self.is_tail = False
         self._folder = folder
-        self._batches: list[tuple[Any, ...]] | RowSpool = []
+        self._batches: list[tuple[Any, ...]] | BatchFile = []
         self._open: dict[tuple[str, bool], list[Item]] = {}
         self._size = 0
 
@@ -162,7 +162,7 @@ class _Collector:
             if self._size > _BATCH:
                 self._flush(to_file=True)
 
-    def finish(self) -> list[tuple[Any, ...]] | RowSpool:
+    def finish(self) -> list[tuple[Any, ...]] | BatchFile:
         """Return all batches."""
         self._flush(to_file=self._size > _SMALL and self._folder is not None)
         return self._batches
@@ -171,7 +171,7 @@ class _Collector:
         begun, self._open, self._size = self._open, {}, 0
         batches = [_packed(session, items, is_tail=is_tail) for (session, is_tail), items in begun.items()]
         if to_file and isinstance(self._batches, list):
-            spool = RowSpool(self._folder)
+            spool = BatchFile(self._folder)
             for batch in self._batches:
                 spool.add(batch)
             self._batches = spool

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Self
 
@@ -29,12 +29,13 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.billing import Inner, read_inner, read_region, read_searches, read_speed, read_tier
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
-from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage, read_count
 from sessionlog.events.usage import read_usage
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
@@ -76,6 +77,8 @@ _TORN_FIRST = re.compile(rb'\s*\{\s*"session_id"\s*:[^\n]*\Z', re.IGNORECASE)
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
 _PACKED = (".gz", ".zst")
 _NOTHING = TokenUsage()
+_NO_USAGE: Mapping[str, Any] = {}
+_COUNTS = frozenset({*TOKEN_CLASSES, "total"})
 _NEWLINE = 10
 _ENDLESS_MS = 1e15
 _DOUBTFUL = -1
@@ -116,6 +119,10 @@ class Data(Struct, gc=False, omit_defaults=True):
     requested_model: Any = None
     superseded_by: Any = None
     response_id: Any = None
+    service_tier: Any = None
+    speed: Any = None
+    region: Any = None
+    searches: Any = None
     partial: Any = None
     wire: Any = None
 
@@ -381,6 +388,7 @@ def _request(row: Row, data: Data, state: State) -> tuple[Step, ...]:
 
 
 def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
+    """A response, and before it those inside it: the last record of a log changes when the log goes on."""
     usage, issues = read_usage(data.usage)
     cost_nano, issue = read_usd(data.cost_usd)
     attempt, is_failed = data.attempt, bool(data.error)
@@ -406,7 +414,41 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         response.quality = "partial"
     if data.superseded_by is not None or data.response_id is not None:
         response.superseded_by, response.response_id = name(data.superseded_by), name(data.response_id)
-    return (response,)
+    given = data.usage if isinstance(data.usage, dict) else _NO_USAGE
+    if given.keys() <= _COUNTS and data.service_tier is data.speed is data.region is data.searches is None:
+        return (response,)
+    return _with_billing(row, data, given, response, state)
+
+
+def _with_billing(
+    row: Row, data: Data, given: Mapping[str, Any], response: Response, state: State
+) -> tuple[Step, ...]:  # fmt: skip
+    """Return a response with what is billed beside its tokens, after the responses inside it."""
+    usage = _NOTHING if response.tokens is None else response.tokens.usage
+    searches, issue = read_count(data.searches) if data.searches is not None else read_searches(given)
+    inner, issues = read_inner(given, usage)
+    response.searches = searches
+    response.service_tier = read_tier(data.service_tier or given.get("service_tier"))
+    response.speed = read_speed(data.speed or given.get("speed"))
+    response.region = read_region(data.region or given.get("inference_geo"))
+    first = state.responses
+    state.responses += len(inner)
+    response.key = str(state.responses)
+    bad = map(BadNumber, _issues_at(row, *issues, issue))
+    return (*bad, *(_inner(one, response, first + number) for number, one in enumerate(inner)), response)
+
+
+def _inner(one: Inner, response: Response, number: int) -> Response:
+    """A response inside another one, whose recorded cost is that of both."""
+    fields, id_ = one.fields, response.response_id
+    return replace(
+        response, key=str(number), tokens=Tokens(one.usage), model=one.model or response.model,
+        response_model=one.model or response.response_model, cost_nano=0 if response.cost_nano else None,
+        latency_ms=None, quality="exact", response_id=id_ and f"{id_}#{one.name}", searches=one.searches,
+        speed=read_speed(fields.get("speed")) if one.model else response.speed,
+        service_tier=read_tier(fields.get("service_tier")) or response.service_tier,
+        region=read_region(fields.get("inference_geo") or response.region), kind=one.kind, parent=response.key,
+    )  # fmt: skip
 
 
 def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG001 - as for the other events
@@ -633,6 +675,8 @@ class _Records:
             record.usage = self._normal(record.usage, record.provider)
         number = self._before + place
         record.key = f"{self._origin}:{number}:{record.time_ns}"  # as `_key`, for very many records
+        if record.parent:
+            record.parent = f"{self._origin}:{int(record.parent) - 1}:{record.time_ns}"
         if number and place and place != last:
             return record
         if not number:
@@ -698,6 +742,7 @@ class _Records:
         if record.cost_nano == _DOUBTFUL:
             record.cost_nano = 0 if self._is_ours else None
         record.priced = not record.failed or record.cost_nano is not None or bool(record.usage)
+        record.priced &= not record.parent or record.cost_nano is None  # else the response around it has its cost
         return record
 
     def _learn(self, record: Record) -> None:
@@ -817,7 +862,7 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=10,
+        parser_version=11,
     ),
     read=read,
     check=check,

@@ -16,7 +16,6 @@ from sessionlog import files
 from sessionlog.errors import Problem, log_problem
 from sessionlog.events.redact import redact_line
 from sessionlog.events.sanitise import sanitise
-from sessionlog.ledger.scanning import collector_off
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import source_of
 from sessionlog.transcript.event_rows import COLUMNS, EventRows, Row
@@ -107,7 +106,7 @@ def write_rows(parts: Sequence[LogPart], wanted: Wanted, folder: str) -> Written
     Raises:
         OSError: There is no room for them.
     """
-    with _Writer(folder) as writer, collector_off():
+    with _Writer(folder) as writer:
         count, problems, unread = 0, list[Problem](), dict[str, None]()
         for part, item in _rows(parts, wanted):
             if isinstance(item, Problem):

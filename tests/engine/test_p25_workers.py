@@ -16,15 +16,20 @@ class Changing(Executor):
     """Does the work, and gives back something else."""
 
     def __init__(self, change):
-        self._change, self.changed, self._last = change, 0, []
+        self._change, self.changed, self._last = change, 0, None
 
     def submit(self, function, /, *args, **kwargs):
         future = Future()
         honest = function(*args, **kwargs)
         self.changed += 1
-        future.set_result(self._change(list(honest), self._last))
+        future.set_result(self._change(honest, self._last))
         self._last = honest
         return future
+
+
+def logs_changed(change):
+    """A lie about the logs whose rows are handed over."""
+    return lambda results, last: replace(results, logs=change(results.logs))
 
 
 def raising_in_the_middle(results):
@@ -38,14 +43,15 @@ LIES = {
     "None": lambda results, last: None,
     "a number": lambda results, last: 7,
     "a text": lambda results, last: "scanned",
-    "one too few": lambda results, last: results[:-1],
-    "one twice": lambda results, last: [*results, results[0]],
-    "all twice": lambda results, last: results * 2,
+    "no rows": lambda results, last: replace(results, data=b""),
+    "one too few": logs_changed(lambda logs: logs[:-1]),
+    "one twice": logs_changed(lambda logs: [*logs, logs[0]]),
+    "all twice": logs_changed(lambda logs: logs * 2),
     "those of the share before": lambda results, last: last or results,
-    "another order": lambda results, last: results[::-1],
-    "rubbish among them": lambda results, last: [*results[:-1], {"number": 1}],
-    "numbers that nobody asked for": lambda results, last: [replace(one, number=one.number + 10**6) for one in results],
-    "a generator that breaks off": lambda results, last: raising_in_the_middle(results),
+    "another order": logs_changed(lambda logs: logs[::-1]),
+    "rubbish among them": logs_changed(lambda logs: [*logs[:-1], {"number": 1}]),
+    "numbers that nobody asked for": logs_changed(lambda logs: [replace(one, number=one.number + 99) for one in logs]),
+    "a generator that breaks off": logs_changed(raising_in_the_middle),
 }
 
 

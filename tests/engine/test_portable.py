@@ -13,7 +13,6 @@ from sessionlog.engine.spark import rows_that_count, sessions_near_wire
 from sessionlog.engine.spark_session import package_archive
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Response
-from sessionlog.ledger.rows import to_rows
 from sessionlog.ledger.scanning import Job, Scanned
 from sessionlog.ledger.wire import NEAR_NS
 from sessionlog.pricing.book import PriceBook
@@ -33,6 +32,11 @@ def scans_of_logs(logs):
     return [(rank, path, scan_of(*logs[path])) for rank, path in enumerate(sorted(logs))]
 
 
+def scanned(rank, scan):
+    """The result of a job."""
+    return Scanned(number=rank, scan=scan, source="native", settled=True)
+
+
 def by_one_process(logs):
     """What a ledger counts."""
     book = Book(PRICES)
@@ -46,18 +50,16 @@ def by_workers(logs):
     scans, known, superseding, paths = [], set(), set(), {}
     book = Book(PRICES)
     for rank, path, scan in scans_of_logs(logs):
-        rows = to_rows(scan, PRICES)
-        scanned = Scanned(number=rank, rows=rows, from_start=True, identity=None, settled=True)
-        scans += portable.scans_of(rank, scanned)
+        scans += portable.scans_of(scanned(rank, scan), PRICES)
         header = portable.read_header(scans[-1][0], {rank: Job(number=rank, source="native", path=path, size=0)})
         known |= {f"{name[0]}:{name[1]}" for name in (span.name for span in header.spans)}
         superseding |= header.superseding
         paths[rank] = path
-        book.add_rows(path, header.scanned.rows, source="native")
+        book.add_scan(header.scanned.scan)
     for row in cluster.counting_responses(scans, known & superseding, 1):
-        book.append_rows(paths[row.file_id], rows_that_count([row], []))
+        book.append_rows(paths[row.file_id], *rows_that_count([row], []))
     for one in cluster.counting_calls(scans, known & superseding, 1):
-        book.append_rows(paths[one.file_id], rows_that_count([], one.calls))
+        book.append_rows(paths[one.file_id], *rows_that_count([], one.calls))
     return found(book)
 
 
@@ -95,12 +97,7 @@ def test_numbers_that_columns_cannot_hold_are_as_in_a_ledger():
         "a.jsonl": [session("s", record(input=2**70, latency_ms=float("nan"), failed=True, key="k"), path="a.jsonl")]
     }
     assert by_workers(logs) == by_one_process(logs)
-    [(_, [row], _)] = portable.scans_of(
-        0,
-        Scanned(
-            number=0, rows=to_rows(scan_of(*logs["a.jsonl"]), PRICES), from_start=True, identity=None, settled=True
-        ),
-    )
+    [(_, [row], _)] = portable.scans_of(scanned(0, scan_of(*logs["a.jsonl"])), PRICES)
     one = Response._make(row)._asdict()
     assert (one["input"], one["latency_ms"], one["failed"], type(one["failed"])) == (2**63 - 1, None, 1, int)
 
@@ -118,28 +115,23 @@ def test_a_log_that_a_worker_has_not_is_a_problem(tmp_path):
     other = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jsonl")
     jobs = [Job(number=7 + i, source="native", path=path, size=1) for i, path in enumerate((other, STORY))]
     gone, read = scan(*jobs)
-    assert (gone.number, gone.rows.failed, gone.rows.problems.first[0].path) == (7, True, other)
-    assert (read.number, read.rows.failed, len(read.rows.sessions)) == (8, False, 1)
+    assert (gone.number, gone.failed, gone.scan.problems.first[0].path) == (7, True, other)
+    assert (read.number, read.failed, len(read.scan.sessions)) == (8, False, 1)
 
 
 def test_a_scan_that_raises_is_a_problem(tmp_path, monkeypatch):
     """Whatever it raises: a failed task would fail the job of all logs."""
     monkeypatch.setattr(portable, "scan_job", lambda *given: {}["x"])
-    [scanned] = scan(Job(number=0, source="native", path=str(tmp_path / "x.jsonl"), size=1))
-    assert scanned.rows.failed
-    assert str(scanned.rows.problems.first[0]).endswith("source_failed native: KeyError: 'x'")
+    [found] = scan(Job(number=0, source="native", path=str(tmp_path / "x.jsonl"), size=1))
+    assert found.failed
+    assert str(found.scan.problems.first[0]).endswith("source_failed native: KeyError: 'x'")
 
 
 def test_the_rows_of_a_large_log_come_in_pieces(monkeypatch):
     """Of which the first has the header."""
-    from sessionlog.ledger import rows
-
-    monkeypatch.setattr(rows, "_BATCH", 3)
-    monkeypatch.setattr(rows, "_is_large", lambda scan: True)
+    monkeypatch.setattr(portable, "_ROWS", 3)
     scan = scan_of(session("s", *[record(key=f"k{n}") for n in range(8)]))
-    pieces = portable.scans_of(
-        0, Scanned(number=0, rows=to_rows(scan, PRICES), from_start=True, identity=None, settled=True)
-    )
+    pieces = list(portable.scans_of(scanned(0, scan), PRICES))
     assert [header is not None for header, *_ in pieces] == [True, False, False]
     assert [row[1] for _, responses, _ in pieces for row in responses] == list(range(8))
 

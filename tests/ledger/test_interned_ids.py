@@ -60,7 +60,7 @@ def test_paths_are_bytes(connection):
     """So they are compared in one way, whatever they are."""
     for number, path in enumerate(("/ä", b"/\xff")):
         connection.execute(
-            """INSERT INTO files VALUES (?, ?, '', 0, 0, 0, 0, 0, 0, '', 1, 0, 0, '', '', '', 0, 0, 0, '', '')""",
+            """INSERT INTO files VALUES (?, ?, '', 0, 0, 0, 0, 0, 0, '', 1, 0, 0, '', '', '', 0, 0, 0, '')""",
             (number, path),
         )
     numbers = InternedIds(connection)

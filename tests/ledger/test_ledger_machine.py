@@ -24,6 +24,7 @@ from sessionlog.ledger import opening, scanning
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.freshness import changed_logs
 from sessionlog.ledger.problems import BUSY
+from sessionlog.ledger.verify import verify_ledger
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
 from sessionlog.pricing.price_list import load_price_list
@@ -87,6 +88,9 @@ class Homes(RuleBasedStateMachine):
         try:
             if not sys.exc_info()[0]:
                 self.look(first=True)
+                with self.world():
+                    found = verify_ledger(self.home.ledger, self.prices, self.home.env)
+                    assert found.is_whole, found  # row by row, however a log was read on
         finally:
             self.end()
 

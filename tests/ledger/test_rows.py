@@ -1,26 +1,56 @@
-"""Rows: what a log holds as tuples that can be sent and inserted, priced, with names once and keys as numbers."""
+"""Rows: what a log holds as rows of the ledger's tables, priced, with names once and keys as numbers."""
 
 import pickle
+from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.hashes import hash_name
-from sessionlog.ledger.columns import Label
-from sessionlog.ledger.rows import bucket_of, to_rows
+from sessionlog.ledger.columns import Call, Facts, Label, Name, Response
+from sessionlog.ledger.handover import rows_in_file
+from sessionlog.ledger.rows import bucket_of
 from sessionlog.ledger.sessions import facts_of
 from sessionlog.pricing.book import PriceBook
-from sessionlog.sources.protocol import LogScan, Resume
-from sessionlog.sources.record import Problems, ToolUse
+from sessionlog.sources.record import ToolUse
+from sessionlog.sources.spool import Lazily
 from tests.ledger.entries import NOON, record, session
 from tests.profiles import examples
 
 PRICES = PriceBook.load()
 
 
-def rows_of(*sessions, **fields):
-    """The rows of these sessions."""
-    return to_rows(LogScan(sessions=sessions, **fields), PRICES)
+class Rows(NamedTuple):
+    """The rows of a log in the tables."""
+
+    facts: list[Facts]
+    responses: list[Response]
+    calls: list[Call]
+    labels: list[Label]
+    names: list[Name]
+    sessions: list[tuple[str, str, str]]
+
+
+def rows_of(*sessions, prices=PRICES, large=False):
+    """The rows of these sessions; those of a large log are decoded on each access."""
+    if large:
+        sessions = Lazily(len(sessions), sessions.__iter__)
+    with rows_in_file(":memory:", prices) as (connection, rows):
+        rows.insert(sessions, 7)
+
+        def select(row, table):
+            found = connection.execute(f"SELECT {', '.join(row._fields)} FROM {table}")
+            return [row._make(one) for one in found]
+
+        named = connection.execute("SELECT source, session, place FROM all_sessions ORDER BY id").fetchall()
+        return Rows(
+            facts=select(Facts, "log_sessions ORDER BY n"),
+            responses=select(Response, "responses ORDER BY n"),
+            calls=select(Call, "calls ORDER BY n"),
+            labels=select(Label, "labels ORDER BY id"),
+            names=select(Name, "names ORDER BY id"),
+            sessions=named,
+        )
 
 
 def call(key, **fields):
@@ -31,15 +61,15 @@ def call(key, **fields):
 def test_names_are_kept_once():
     """However many responses have them in common."""
     scan = rows_of(session("a", record(), record()), session("b", record(), record(model="n")))
-    [first, second] = scan.sessions
-    assert [row.label_id for row in (*first.responses, *second.responses)] == [0, 0, 0, 1]
+    assert [row.label_id for row in scan.responses] == [1, 1, 1, 2]
     assert [label.model for label in scan.labels] == ["m", "n"]
 
 
 def test_a_response_is_a_row_of_its_table():
-    """Without what the ledger's owner alone can know: its own numbers of the log and of the session."""
-    [one] = rows_of(session("a", record(latency_ms=50, cost_nano=7), tools=(call("1"),))).sessions
-    [row], [used] = one.responses, one.calls
+    """And so is a call."""
+    rows = rows_of(session("a", record(latency_ms=50, cost_nano=7), tools=(call("1"),)))
+    [row], [used] = rows.responses, rows.calls
+    assert (row.file_id, used.file_id, row.session_id) == (7, 7, used.session_id)
     assert (row.time_ns, row.input, row.output) == (NOON, 10, 5)
     assert (row.recorded_nano, row.cost_nano, row.estimate_nano, row.counts) == (7, 7, None, 1)
     assert used.time_ns == NOON
@@ -54,7 +84,7 @@ def test_every_value_is_in_its_column():
         mcp="c", region="us", kind="advisor", searches=11, extra_nano=3,
     )  # fmt: skip
     rows = rows_of(session("a", one, tools=(call("1", server="w", failed=True, finished=True, output_bytes=9),)))
-    [response], [used] = rows.sessions[0].responses, rows.sessions[0].calls
+    [response], [used] = rows.responses, rows.calls
     numbers = {"input": 1, "output": 20, "cache_read": 3, "cache_write": 4, "cache_write_1h": 2, "reasoning": 5}
     numbers |= {"requests": 6, "failed": 0, "recorded_nano": 7, "cost_nano": 7, "estimate_nano": None, "priced": 1}
     numbers |= {"searches": 11, "recorded_extra_nano": 3, "extra_nano": 3}
@@ -69,13 +99,13 @@ def test_every_value_is_in_its_column():
     found = response._asdict()
     assert {name: found[name] for name in (*numbers, *others)} == numbers | others
     assert found["response_id"] != found["latency_bucket"] == bucket_of(50.0)
-    assert rows.labels == (
+    assert rows.labels == [
         Label(
             provider="p", model="m", response_model="n", project="/x", branch="b", version="v", agent="a",
             granularity="request", quality="partial", speed="fast", service_tier="flex", skill="s", plugin="q", mcp="c",
             region="us", kind="advisor",
         ),
-    )  # fmt: skip
+    ]  # fmt: skip
     assert (used.finished, used.failed, used.output_bytes, rows.names[0].server) == (1, 1, 9, "w")
 
 
@@ -88,74 +118,72 @@ def test_what_is_charged_beside_tokens_is_a_part_of_the_cost():
         ({"extra_nano": 3, "provider": "anthropic", "model": "claude-opus-4-5"}, (None, 175_003, 3)),
     )
     for fields, costs in cases:
-        [row] = rows_of(session("a", record(**fields))).sessions[0].responses
+        [row] = rows_of(session("a", record(**fields))).responses
         assert (row.cost_nano, row.estimate_nano, row.extra_nano) == costs
 
 
 def test_what_has_no_recorded_cost_is_priced():
     """By whoever scans, at the prices that it is given."""
     own = PriceBook.load({"m": {"input": 1, "output": 2}})
-    scan = LogScan(sessions=(session("a", record(model="m")),))
-    assert to_rows(scan, own).sessions[0].responses[0].estimate_nano == 10 * 1000 + 5 * 2000
+    scan = session("a", record(model="m"))
+    assert rows_of(scan, prices=own).responses[0].estimate_nano == 10 * 1000 + 5 * 2000
     sent = pickle.loads(pickle.dumps(own))
-    assert to_rows(scan, sent) == to_rows(scan, own)
+    assert rows_of(scan, prices=sent) == rows_of(scan, prices=own)
     assert sent.fingerprint == own.fingerprint
 
 
 def test_names_that_are_no_text_have_a_spelling():
     """Half a character cannot be stored; what stands for it can."""
     scan = rows_of(session("a\udcff", record(model="m\udcff"), tools=(call("k\udcff"),), project="/\udcff"))
-    assert scan.sessions[0].name == ("native", "a\\udcff", "")
+    assert scan.sessions == [("native", "a\\udcff", "")]
     assert (scan.labels[0].model, scan.names[0].project) == ("m\\udcff", "/\\udcff")
 
 
 def test_keys_are_numbers_that_all_copies_share():
     """The same in every log, process and machine of one source, others in another source."""
-    copies = [rows_of(session(name, record(key="k", family="f"))).sessions[0].responses[0] for name in "ab"]
+    copies = [rows_of(session(name, record(key="k", family="f"))).responses[0] for name in "ab"]
     assert (copies[0].family, copies[0].key) == (copies[1].family, copies[1].key)
-    other = rows_of(session("a", record(key="k", family="f"), source="codex")).sessions[0].responses[0]
+    other = rows_of(session("a", record(key="k", family="f"), source="codex")).responses[0]
     assert copies[0].family != other.family
-    alone = rows_of(session("a", record(key="f"))).sessions[0].responses[0]
+    alone = rows_of(session("a", record(key="f"))).responses[0]
     assert alone.family == alone.key == copies[0].family != copies[0].key
 
 
 def test_a_response_without_a_key_has_no_copies():
     """It is known by its place alone."""
-    [row] = rows_of(session("a", record())).sessions[0].responses
+    [row] = rows_of(session("a", record())).responses
     assert (row.family, row.key) == (None, None)
 
 
 def test_a_failed_response_has_no_latency_to_count():
     """What failed at once was not fast."""
-    [row] = rows_of(session("a", record(latency_ms=50, failed=True))).sessions[0].responses
+    [row] = rows_of(session("a", record(latency_ms=50, failed=True))).responses
     assert (row.latency_ms, row.latency_bucket) == (50, None)
 
 
 def test_calls_have_the_project_of_their_session_unless_they_say_so():
     """And their names once."""
     scan = rows_of(session("a", tools=(call("1"), call("2", project="/w/own"), call("3")), project="/w"))
-    assert [row.name_id for row in scan.sessions[0].calls] == [0, 1, 0]
+    assert [row.name_id for row in scan.calls] == [1, 2, 1]
     assert [name.project for name in scan.names] == ["/w", "/w/own"]
 
 
 def test_the_facts_are_kept_without_what_was_counted():
-    """And everything that belongs to the log."""
-    resume, problems = Resume(offset=9, line=1), Problems(count=3)
-    told = LogScan(
-        sessions=(session("a", record()),), resume=resume, problems=problems, replaced_count=2, full_rescan=True
-    )
-    scan = to_rows(told, PRICES, failed=True)
-    assert (scan.resume, scan.problems, scan.failed) == (resume, problems, True)
-    assert (scan.replaced_count, scan.full_rescan) == (2, True)
-    facts = facts_of(scan.sessions[0].facts)
-    assert (facts.records, facts.session_id) == ((), "a")
-    assert rows_of() == to_rows(LogScan(), PRICES)
+    """Of each session, in the order of the scan."""
+    facts = [facts_of(one.facts) for one in rows_of(session("b", record()), session("a", record())).facts]
+    assert [(one.records, one.session_id) for one in facts] == [((), "b"), ((), "a")]
 
 
-def test_a_scan_can_be_sent():
-    """Workers are other processes."""
-    scan = rows_of(session("a", record(key="k"), tools=(call("1"),)))
-    assert pickle.loads(pickle.dumps(scan)) == scan
+def test_rows_of_a_large_log_are_made_as_they_are_inserted():
+    """Its records, and its sessions, are decoded on each access."""
+    records = tuple(record(key=f"k{number}", time_ns=NOON + number) for number in range(9))
+    assert rows_of(session("a", *records), large=True) == rows_of(session("a", *records))
+
+
+def test_numbers_beyond_64_bits_are_clamped():
+    """And all other rows are inserted once."""
+    rows = rows_of(session("a", record(), record(input=2**70), record()))
+    assert [row.input for row in rows.responses] == [10, 2**63 - 1, 10]
 
 
 @examples(200)

@@ -1,6 +1,5 @@
 """Where a scan goes on, and how a log is known again."""
 
-import gc
 import gzip
 import os
 import time
@@ -11,9 +10,7 @@ from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.ledger.identity import STABLE_AFTER_NS
-from sessionlog.ledger.scanning import PRINT, Ends, Job, head_of, tail_of
-from sessionlog.ledger.scanning import scan_job as scan_priced
-from sessionlog.pricing.book import PriceBook
+from sessionlog.ledger.scanning import PRINT, Ends, Job, head_of, scan_job, tail_of
 from sessionlog.sources.registry import load_source, source_of
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PARENT
@@ -33,31 +30,13 @@ def job(home, scanned=None, **fields):
     """A job for the log; going on from what a scan gave."""
     known = {"number": 7, "source": "claude-code", "path": str(home.at(CLAUDE)), "size": 1}
     if scanned is not None:
-        known |= {"resume": scanned.rows.resume, "prefix": scanned.prefix}
+        known |= {"resume": scanned.scan.resume, "prefix": scanned.prefix}
     return Job(**known | fields)
-
-
-def scan_job(job, source=None):
-    """Scan it, at the list's prices."""
-    return scan_priced(job, PriceBook.load(), source)
 
 
 def responses(scanned):
     """How many records a scan gave."""
-    return sum(len(session.responses) for session in scanned.rows.sessions)
-
-
-def test_the_collector_is_as_it_was(home):
-    """A scan does without it, and the program that asked for the scan does not."""
-    assert gc.isenabled()
-    scan_job(job(home))
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        scan_job(job(home))
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
+    return sum(len(session.records) for session in scanned.scan.sessions)
 
 
 def test_a_log_is_read_whole_at_first(home):
@@ -65,7 +44,7 @@ def test_a_log_is_read_whole_at_first(home):
     scanned = scan_job(job(home))
     size = home.at(CLAUDE).stat().st_size
     assert (scanned.number, scanned.from_start, scanned.settled, responses(scanned)) == (7, True, True, 30)
-    assert (scanned.identity[2], scanned.rows.resume.offset) == (size, size)
+    assert (scanned.identity[2], scanned.scan.resume.offset) == (size, size)
     assert scanned.head == head_of(str(home.at(CLAUDE)), PRINT)
     assert scanned.print == tail_of(str(home.at(CLAUDE)), size)
 
@@ -122,10 +101,10 @@ def test_a_torn_last_line_is_read_again(home):
     size = home.at(CLAUDE).stat().st_size
     home.append(CLAUDE, [("answer", 41, 3)], torn=True)
     first = scan_job(job(home))
-    assert (first.rows.resume.offset, first.rows.problems.count) == (size, 1)
+    assert (first.scan.resume.offset, first.scan.problems.count) == (size, 1)
     home.append(CLAUDE, [])
     scanned = scan_job(job(home, first))
-    assert (scanned.from_start, responses(scanned), scanned.rows.problems.count) == (False, 1, 0)
+    assert (scanned.from_start, responses(scanned), scanned.scan.problems.count) == (False, 1, 0)
 
 
 def test_a_log_that_is_looked_at_once_is_not_made_known(home):
@@ -149,15 +128,15 @@ def test_what_cannot_be_scanned_is_a_problem(home, error, kind):
         raise error
 
     scanned = scan_job(job(home), replace(load_source("claude-code"), scan=scan))
-    [problem] = scanned.rows.problems.first
-    assert (scanned.rows.failed, problem.kind, problem.path) == (True, kind, str(home.at(CLAUDE)))
+    [problem] = scanned.scan.problems.first
+    assert (scanned.failed, problem.kind, problem.path) == (True, kind, str(home.at(CLAUDE)))
 
 
 def test_a_log_that_is_gone_failed(home):
     """It vanished between the listing and the reading."""
     home.delete(CLAUDE)
     scanned = scan_job(job(home))
-    assert (scanned.identity, scanned.settled, scanned.rows.failed) == (None, False, True)
+    assert (scanned.identity, scanned.settled, scanned.failed) == (None, False, True)
 
 
 def test_our_sources_are_known_by_their_ids():

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.compare import compare_derived
 from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import GONE
+from sessionlog.ledger.verify import compare_derived
 from tests.ledger.entries import NOON, PRICES, SECOND, book_of, record, scan_of, session
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PARENT, PATHS
@@ -60,7 +60,7 @@ def answer_of(book):
     """What counts, by session; derived values are as if they were derived anew."""
     rows = sorted(book.query(COUNTED, {"noon": NOON}), key=lambda row: (row[:6], repr(row)))
     assert book.query(SUMMED.format("records"), {}) == book.query(SUMMED.format("quarter_hours"), {})
-    assert compare_derived(book.copy()) == []
+    assert not list(compare_derived(book.copy()))
     return rows
 
 
@@ -349,7 +349,7 @@ def looked(home):
         JOIN sessions s ON s.id = r.session_id GROUP BY 1 ORDER BY 1"""
 
     def answer(book):
-        assert compare_derived(book.copy()) == []
+        assert not list(compare_derived(book.copy()))
         return book.query(sql, {})
 
     return ask(Where(ledger=home.ledger, env=home.env, prices=PRICES), answer)

@@ -29,11 +29,10 @@ IMPORTERS = {
 }
 """Which modules import by a name that is computed, and whose names these are."""
 OURS = {
-    ("ledger/sync.py", "marshal"): "rows of the ledger, packed in memory",
     (
-        "ledger/row_spool.py",
+        "files/batch_file.py",
         "marshal",
-    ): "rows from a worker: in a file without a name, or in a folder that is ours alone",
+    ): "values of this program: in a file without a name, or in a folder that is ours alone",
     ("ui/line_store.py", "marshal"): "lines of the terminal application, packed in memory",
     ("sources/spool.py", "pickle"): "values of a scan that msgpack cannot hold, in a file without a name",
 }

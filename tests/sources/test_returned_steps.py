@@ -1,15 +1,12 @@
 """What a source may return: one object for several rows, and a rank by its name."""
 
-import marshal
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.ledger.rows import to_rows
 from sessionlog.sources.kit import Response, Tokens, json_lines, source
 from sessionlog.sources.record import CopyRank
-from tests.ledger.entries import PRICES
+from tests.ledger.entries import book_of
 
 ONE = Response(time=None, model="m", tokens=Tokens(TokenUsage(input=1, output=1)), final=True)
 
@@ -37,8 +34,8 @@ def test_a_response_that_is_returned_for_several_rows_counts_for_each(tmp_path):
 
 
 def test_a_rank_may_be_a_member_of_copy_rank(tmp_path):
-    """Rows are plain values: those of a large log are put aside as such."""
+    """It enters the ledger as a plain number."""
     log = tmp_path / "one.jsonl"
     log.write_text("{}\n")
-    found = to_rows(source_of(replace(ONE, rank=CopyRank.COPIED)).scan(str(log), None), PRICES)
-    assert [marshal.loads(marshal.dumps(list(map(tuple, session.responses)))) for session in found.sessions]
+    book = book_of(*source_of(replace(ONE, rank=CopyRank.COPIED)).scan(str(log), None).sessions)
+    assert book.query("SELECT copy_rank FROM records", {}) == [(int(CopyRank.COPIED),)]

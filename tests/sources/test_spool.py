@@ -1,7 +1,6 @@
 """A large log is scanned in the memory of a small one, and gives the same."""
 
 import json
-import pickle
 from itertools import groupby
 
 import pytest
@@ -10,8 +9,6 @@ from sessionlog.analytics.sessions import list_sessions
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.ledger import row_spool, rows
-from sessionlog.ledger.row_spool import RowSpool
 from sessionlog.sources import fold_events, fold_usage, kit, spool
 from sessionlog.sources.fold_usage import SessionState
 from sessionlog.sources.record import Record
@@ -29,7 +26,6 @@ def little_room(monkeypatch):
         for name in FOLDS:
             monkeypatch.setattr(fold_usage, name, held)
         monkeypatch.setattr(spool, "_BATCH", 3)
-        monkeypatch.setattr(rows, "_BATCH", 5)
 
     return apply
 
@@ -109,20 +105,7 @@ def test_no_room_for_a_spool_is_no_failure(tmp_path, little_room, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(spool.Spool, "_write", fail)
-    monkeypatch.setattr(row_spool.files, "open_temporary", fail)
     assert reports(tmp_path) == before
-
-
-def test_rows_travel_between_processes(tmp_path):
-    """By the name of their file, which then has none, or as bytes."""
-    for folder in (None, str(tmp_path)):
-        sent = RowSpool(folder)
-        for number in range(3):
-            sent.add([("a", number, None, 1.5)])
-        taken = pickle.loads(pickle.dumps(sent))
-        assert list(taken) == [[("a", number, None, 1.5)] for number in range(3)]
-        assert list(taken) == list(taken)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any, overload
 from msgspec import structs
 
 from sessionlog.analytics.diff.message import DiffCall, DiffMessage
-from sessionlog.ledger.row_spool import RowSpool
+from sessionlog.files.batch_file import BatchFile
 
 _BATCH = 1_000  # messages
 _BATCH_TEXT = 1_000_000  # characters
@@ -39,7 +39,7 @@ class MessageList(Sequence[DiffMessage]):
         self._kinds = bytearray()
         self._stored = array("q")  # for each message, how many were appended before it
         self.turns: Sequence[int] = ()
-        self._spool: RowSpool | None = None
+        self._spool: BatchFile | None = None
         self._starts: list[int] = []  # of each batch in the file: its first message,
         self._places: list[int] = []  # and its place there
         self._next = 0
@@ -58,7 +58,7 @@ class MessageList(Sequence[DiffMessage]):
         self._next += 1
         self._text += message.length
         if len(self._last) >= _BATCH or self._text >= _BATCH_TEXT:
-            self._spool = self._spool or RowSpool()
+            self._spool = self._spool or BatchFile()
             self._starts.append(self._next - len(self._last))
             self._places.append(self._spool.add([_encode(one) for one in self._last]))
             self._last, self._text = [], 0

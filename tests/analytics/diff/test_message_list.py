@@ -3,7 +3,7 @@
 import pytest
 
 from sessionlog.analytics.diff.message_list import MessageList
-from sessionlog.ledger import row_spool
+from sessionlog.files import batch_file
 from tests.analytics.diff.talks import make_said
 
 
@@ -27,7 +27,7 @@ def test_a_turn_is_a_prompt_and_all_until_the_next_one():
 def test_a_long_list_is_read_from_its_file(has_room, monkeypatch):
     """Every message as it was appended, also without a removed one, and without room for a file."""
     if not has_room:
-        monkeypatch.setattr(row_spool.files, "open_temporary", _no_room)
+        monkeypatch.setattr(batch_file.files, "open_temporary", _no_room)
     said = [make_said("assistant", f"{n}\ud800", calls=[("f", n, f"c{n}")]) for n in range(3_500)]
     messages = MessageList(said)
     assert messages.remove_last(said[2_000].digest)

@@ -141,7 +141,7 @@ def test_of_a_log_that_grows_only_the_rest_is_read(machine):
     jobs = {job.path: (job, scanned) for job, scanned in machine.jobs}
     job, scanned = jobs[str(machine.logs / "s-1.jsonl")]
     assert (job.resume.offset, scanned.from_start) == (read, False)
-    assert sum(len(one.responses) for one in scanned.rows.sessions) - scanned.rows.replaced_count == 1
+    assert sum(len(one.records) for one in scanned.scan.sessions) - scanned.scan.replaced_count == 1
 
 
 def test_what_did_not_change_is_not_asked_again(machine, monkeypatch):

@@ -49,9 +49,9 @@ class Machine:
 
     def scan(self, jobs, sources, prices):
         """The usual scanner, which tells what it gave."""
-        for scanned in scan_here(jobs, sources, prices):
-            self.jobs.append((jobs[scanned.number], scanned))
-            yield scanned
+        for handed_over in scan_here(jobs, sources, prices):
+            self.jobs += [(jobs[scanned.number], scanned) for scanned in handed_over.logs]
+            yield handed_over
 
     def watcher(self, **options):
         """Somebody who watches."""

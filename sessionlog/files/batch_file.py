@@ -1,7 +1,7 @@
-"""RowSpool: the rows of a large log in a temporary file, so that no process holds all of them in memory.
+"""BatchFile: batches of plain values in a temporary file, so that no process holds all of them in memory.
 
-The process that scans writes the rows, and the process that owns the ledger reads them once, in the same order. Between
-processes of one machine only the file's name is sent; without a folder for such files the bytes are.
+The process that has the values writes them, and another one may read them, in the same order. Between processes of one
+machine only the file's name is sent; without a folder for such files the bytes are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sessionlog import files
 _VERSION = 4  # of marshal, which every supported Python reads
 
 
-class RowSpool:
+class BatchFile:
     """Batches of plain values: tuples, lists, numbers, texts."""
 
     def __init__(self, folder: str | None = None) -> None:
@@ -68,16 +68,16 @@ class RowSpool:
         return _copy, ([marshal.dumps(batch, _VERSION) for batch in self],)
 
 
-def _reopen(path: str, size: int, more: list[bytes]) -> RowSpool:
+def _reopen(path: str, size: int, more: list[bytes]) -> BatchFile:
     """Open a file of another process and unlink it."""
-    spool = RowSpool.__new__(RowSpool)
+    spool = BatchFile.__new__(BatchFile)
     spool._folder, spool._path, spool._size, spool._more = None, "", size, more  # noqa: SLF001 - as a constructor
     spool._file = files.reopen_temporary(path)  # noqa: SLF001 - as above
     return spool
 
 
-def _copy(batches: list[bytes]) -> RowSpool:
-    spool = RowSpool()
+def _copy(batches: list[bytes]) -> BatchFile:
+    spool = BatchFile()
     for data in batches:
         spool.add(marshal.loads(data))  # noqa: S302 - as above
     return spool
