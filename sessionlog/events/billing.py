@@ -137,6 +137,22 @@ def read_region(value: object) -> str:
     return "" if region in _ANYWHERE else region
 
 
+def read_kind(response: Mapping[str, Any], usage: object) -> dict[str, Any]:
+    """Return what the price of a response depends on, from its event's fields, else from its usage object.
+
+    Without what is standard: the keys are `service_tier`, `speed`, `region` and `searches`.
+    """
+    given = _fields(usage)
+    searches = response.get("searches")
+    found = {
+        "service_tier": read_tier(response.get("service_tier") or given.get("service_tier")),
+        "speed": read_speed(response.get("speed") or given.get("speed")),
+        "region": read_region(response.get("region") or given.get("inference_geo")),
+        "searches": (read_count(searches) if searches is not None else read_searches(given))[0],
+    }
+    return {name: value for name, value in found.items() if value}
+
+
 def _kind(iteration: object) -> str:
     """The type of an iteration; what has none is a message."""
     return _word(_fields(iteration).get("type")) or "message"

@@ -376,6 +376,8 @@ class EventFold:
         attempt = self._attempt(record)
         if attempt:
             data["attempt"] = attempt
+        billed = {name: getattr(record, name) for name in ("service_tier", "speed", "region", "searches")}
+        data.update((name, value) for name, value in billed.items() if value)
         data["key"] = record.key
         if record.quality != "exact":
             data["quality"] = record.quality
