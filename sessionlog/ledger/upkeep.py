@@ -32,8 +32,6 @@ from sessionlog.ledger.trust import is_older
 from sessionlog.ledger.verify import REFERENCES, check_file
 from sessionlog.pricing.book import PriceBook
 
-_PIECE = 1 << 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgettable:
@@ -323,12 +321,7 @@ def _copy(path: str, copy: str) -> None:
 def _take_place(new: str, path: str) -> None:
     """Replace a ledger's file by a new one, and empty the old write-ahead log, which does not belong to it."""
     files.replace_file(f"{path}-wal", [])
-    files.replace_file(path, _pieces(new))
-
-
-def _pieces(path: str) -> list[bytes]:
-    with files.open_log(path) as file:
-        return list(iter(lambda: file.read(_PIECE), b""))
+    files.replace_files([(new, path)])
 
 
 def _free_name(name: str) -> str:

@@ -365,7 +365,7 @@ def _unequal(titles: Sequence[str], one: Row | None, other: Row | None) -> Itera
 def _values(titles: Sequence[str], row: Row) -> dict[str, Any]:
     """Return the values of a row by column; facts are several."""
     values = dict(zip(titles, row, strict=True))
-    with suppress(ValueError, KeyError):
+    with suppress(ValueError, KeyError, TypeError):
         values |= json.loads(values["facts"])
         del values["facts"]
     return values

@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog.events.tokens import read_count
 from sessionlog.sources.copilot_store import (
@@ -49,6 +50,7 @@ from sessionlog.sources.copilot_store import (
 from sessionlog.sources.databases import TableRow, has_columns
 from sessionlog.sources.kit import (
     SUB_AGENT,
+    UNKNOWN,
     At,
     BadNumber,
     CopyRank,
@@ -82,6 +84,7 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
+from sessionlog.sources.record import ScannedSession
 
 _CHARGED = (
     int(CopyRank.ORIGINAL) + 1
@@ -241,6 +244,15 @@ def _response(time: int | None, usage: Json, state: State) -> Response:
     )  # fmt: skip
 
 
+def _complete(session: ScannedSession, state: State, _: int, __: bool) -> ScannedSession:
+    """The empty record that lists a session without requests in its log is of the model that the store names."""
+    if len(session.records) != 1 or session.records[0].requests or session.records[0].model != UNKNOWN:
+        return session
+    stored = read_sums(state.store, session.session_id, None) if state.store else {}
+    model = max(stored, key=lambda name: stored[name].requests, default=UNKNOWN)
+    return replace(session, records=(replace(session.records[0], model=model),))
+
+
 def _is_in_place(path: str) -> bool:
     return os.path.basename(os.path.dirname(folder_of(path))) == FOLDER
 
@@ -279,6 +291,7 @@ SOURCE = source(
     recognises=_recognises,
     name_sessions=_name_sessions,
     is_apart=True,
+    complete=_complete,
     has_totals=True,
     parser_version=5,
     session_of=_session_of,

@@ -392,6 +392,7 @@ def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, too
         provider=UNKNOWN if tool else chat.provider,
         model=UNKNOWN if tool else chat.model,
         cost_nano=cost_nano,
+        kind="compaction" if row.type == "compaction" else "",
         final=True,
     )
     yield Session(thread="", agent=chat.agent)
