@@ -355,6 +355,7 @@ def _answer(
         time=time,
         key=key,
         family=_family(chat.family, counts.usage) if chat.family else "",
+        rank=int(CopyRank.COPIED if chat.is_inherited else CopyRank.ORIGINAL),
         # what repeats the words of another agent's log and has no counts is no request
         tokens=counts if counts.usage or not superseded_by else None,
         provider=chat.provider,
