@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.ledger.ask import Where, ask
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import GONE
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.verify import compare_derived
 from tests.ledger.entries import NOON, PRICES, SECOND, book_of, record, scan_of, session
 from tests.ledger.little_home import LittleHome
@@ -375,7 +375,7 @@ def looked(home):
         assert not list(compare_derived(book.copy()))
         return book.query(sql, {})
 
-    return ask(Where(ledger=home.ledger, env=home.env), PRICES, answer)
+    return ask(Where(ledger=home.ledger, env=home.env, prices=PRICES), answer)
 
 
 @pytest.fixture
