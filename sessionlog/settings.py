@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 _TYPES = {
-    "session_dir": str, "ledger": str, "timezone": str, "prices": dict, "budgets": dict, "guard": dict,
+    "session_dir": str, "ledger": str, "timezone": str, "prices": dict, "aliases": dict, "budgets": dict, "guard": dict,
     "currency": dict,
 }  # fmt: skip
 
@@ -53,7 +53,8 @@ class Settings:
         ledger_path: The ledger's file.
         config_path: The path of the config file, which may not exist.
         timezone: IANA name or `local`; None leaves the choice to the command.
-        prices: The `[prices]` table, unchecked; `pricing.PriceBook.load` checks it.
+        prices: The `[prices]` table, and the `[aliases]`, which are names, unchecked; `pricing.PriceBook.load` checks
+            them.
         budgets: The `[budgets]` table, unchecked; `analytics.budgets.rules.parse_budgets` checks it.
         guard: The `[guard]` table, unchecked; `guard.limits.parse_limits` checks it.
         currency: The `[currency]` table, unchecked; `render.currency.parse_currency` checks it.
@@ -90,7 +91,7 @@ def load_settings(env: Mapping[str, str] | None = None) -> Settings:
         ledger_path=os.path.expanduser(ledger) if ledger else ledger_file(env),
         config_path=path,
         timezone=env.get("SESSIONLOG_TZ") or config.get("timezone"),
-        prices=config.get("prices", {}),
+        prices={**config.get("prices", {}), **config.get("aliases", {})},
         budgets=config.get("budgets", {}),
         guard=config.get("guard", {}),
         currency=config.get("currency", {}),
@@ -110,6 +111,11 @@ def _parse(path: str, content: bytes) -> dict[str, Any]:
     for key, kind in _TYPES.items():
         if key in config and not isinstance(config[key], kind):
             raise InvalidSettings(f"{path}: {key} must be a {'table' if kind is dict else 'string'}")
+    for key, target in config.get("aliases", {}).items():
+        if not isinstance(target, str):
+            raise InvalidSettings(f'{path}: aliases."{key}" must be a string: the name of a model, "vendor/model"')
+        if key in config.get("prices", {}):
+            raise InvalidSettings(f'{path}: "{key}" has a price and an alias; remove one of them')
     return config
 
 

@@ -109,6 +109,12 @@ def test_the_file_is_read(env, tmp_path):
     assert found.prices == {"vllm/qwen": {"input": 0.5}}
 
 
+def test_aliases_are_prices_by_name(env, tmp_path):
+    """Beside the others, for all that prices anything."""
+    configure(tmp_path, '[aliases]\n"my-name" = "openai/gpt-5.5"\n[prices."vllm/qwen"]\ninput = 0.5\n')
+    assert load_settings(env).prices == {"vllm/qwen": {"input": 0.5}, "my-name": "openai/gpt-5.5"}
+
+
 def test_the_environment_wins(env, tmp_path):
     """A variable counts more than the file; an empty one counts nothing."""
     configure(tmp_path, 'session_dir = "/from/file"\ntimezone = "UTC"\n')
@@ -144,12 +150,15 @@ def test_a_tilde_is_the_home(env, tmp_path, monkeypatch):
         ("budgets = " + "[" * 5000, "not TOML"),
         (
             "sesion_dir = 'x'",
-            "unknown key 'sesion_dir'; known are budgets, currency, guard, ledger, prices, session_dir, timezone",
+            "unknown key 'sesion_dir'; known are aliases, budgets, currency, guard, ledger, prices, session_dir, timezone",
         ),
         ("session_dir = 5", "session_dir must be a string"),
         ("ledger = 5", "ledger must be a string"),
         ("timezone = ['UTC']", "timezone must be a string"),
         ("prices = 'cheap'", "prices must be a table"),
+        ("aliases = 'mine'", "aliases must be a table"),
+        ("[aliases]\nmine.one = 'a/b'", r'aliases\."mine" must be a string: the name of a model, "vendor/model"'),
+        ("[aliases]\nm = 'a/b'\n[prices.m]\ninput = 1", '"m" has a price and an alias; remove one of them'),
     ],
 )
 def test_a_file_that_cannot_be_used(env, tmp_path, content, said):

@@ -24,7 +24,8 @@ KEYS: Mapping[str, str] = {
     "session": "s.session",
     "project": "project_key(l.project)",
     **{name: f"l.{name}" for name in ("branch", "version", "agent")},
-    **{name: f"COALESCE(NULLIF(l.{name}, ''), '-')" for name in ("skill", "plugin", "mcp")},
+    **{name: f"COALESCE(NULLIF(l.{name}, ''), '-')" for name in ("skill", "plugin", "mcp", "region", "kind")},
+    "tier": "COALESCE(NULLIF(l.service_tier, ''), 'standard')",
     **{name: f"{name}_key(r.time_ns)" for name in ("hour", "day", "week", "month")},
     "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
     "route": "s.route",
@@ -33,7 +34,8 @@ KEYS: Mapping[str, str] = {
 }
 """Group key → expression. `meta.KEY` stands for any key of a session's metadata.
 
-A response that its log charges to no skill, plugin or MCP server is in the group `-`.
+A response that its log charges to no skill, plugin or MCP server is in the group `-`; so is one that was computed
+anywhere, or that was not made for another one.
 """
 
 FILTERS = ("provider", "model", "project", "status", "source")

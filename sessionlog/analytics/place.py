@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +14,7 @@ from sessionlog.errors import InvalidQuery, MissingExtra
 from sessionlog.ledger.columns import Label
 
 if TYPE_CHECKING:
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
     from sessionlog.pricing.book import PriceBook
     from sessionlog.pricing.seed_table import PricingTable
 
@@ -38,7 +39,7 @@ def places_among(paths: Sequence[str]) -> list[str]:
 
 def answer_from_places(
     places: Sequence[str],
-    fold: Callable[[ReadBook], _T],
+    fold: Callable[[Book], _T],
     *,
     by: Sequence[str],
     filters: Mapping[str, Sequence[str]],
@@ -78,7 +79,13 @@ def answer_from_places(
         places,
         fold,
         now_ns=utc_nanoseconds(now or datetime.now(UTC)),
-        labels={*_ALWAYS, *keys} & {*Label._fields} if is_plain else Label._fields,
+        labels=_labels_of(keys) if is_plain else Label._fields,
         by_time=is_timed or not is_plain or not TIME_KEYS.isdisjoint(keys),
         by_machine="machine" in keys or not is_plain,
     )
+
+
+def _labels_of(keys: Iterable[str]) -> list[str]:
+    """Return the names of labels that the expressions of group keys read."""
+    read = {*_ALWAYS, *(name for key in keys for name in re.findall(r"\bl\.(\w+)", KEYS[key]))}
+    return [name for name in Label._fields if name in read]

@@ -36,6 +36,8 @@ class UsageColumns(Sums):
     ended_nano: int | None
     priced_successes: int
     saved_nano: int | None
+    searches: int
+    extra_nano: int | None
 
     @property
     def provider(self) -> str:
@@ -82,6 +84,11 @@ class UsageColumns(Sums):
         Negative where cache writes cost more than the reads saved; None where nothing with a list price was cached.
         """
         return usd(self.saved_nano)
+
+    @property
+    def extra_cost_usd(self) -> float | None:
+        """The part of the cost that is charged beside tokens, as for searches."""
+        return usd(self.extra_nano)
 
     @property
     def input_tokens_per_second(self) -> float | None:
@@ -174,12 +181,23 @@ COLUMNS = (
         style="cached",
         note="what these tokens would have cost more without a cache, at list prices",
     ),
+    Column("searches", "count", "SEARCHES", 8, label="web searches", shown=lambda row: row.searches or None),
+    Column(
+        "extra_cost_usd",
+        "list_usd",
+        "EXTRA",
+        6,
+        label="beside tokens",
+        shown=lambda row: row.extra_cost_usd or None,
+        note="the part of the cost that is charged beside tokens, for web searches",
+    ),
 )
 """The columns after the group keys, in the order of JSON and CSV."""
 
 TABLE = (
     "sessions", "success_rate", "failed_sessions", "unfinished_sessions", "requests", "input_tokens",
-    "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "cache_hit_rate",
-    "cache_savings_usd", "cost_usd", "cost_per_success", "generation_tokens_per_second",
+    "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "searches",
+    "cache_hit_rate", "cache_savings_usd", "cost_usd", "extra_cost_usd", "cost_per_success",
+    "generation_tokens_per_second",
 )  # fmt: skip
 """The order of a table's first columns."""

@@ -48,6 +48,8 @@ class UsageRow(UsageColumns):
         ended_nano: Cost of the ended sessions whose whole cost is known; None without one.
         priced_successes: The successful sessions among them.
         saved_nano: The savings by the cache at list prices; None where nothing with a list price was cached.
+        searches: Web searches of the providers' own tools.
+        extra_nano: The part of the cost that is charged beside tokens, in nano-dollars; None where none is known.
     """
 
     keys: Mapping[str, str]
@@ -76,6 +78,8 @@ class UsageRow(UsageColumns):
     ended_nano: int | None = None
     priced_successes: int = 0
     saved_nano: int | None = None
+    searches: int = 0
+    extra_nano: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +160,7 @@ class UsageReport(Report):
             return without_tokens
         price = f"without a price ({_models(self.unpriced)})"
         named = f"{price} or {without_tokens}" if self.without_usage else price
-        return f"{named}: `sessionlog pricing MODEL` shows why"
+        return f"{named}: `sessionlog models --unpriced` shows why"
 
 
 _PROVENANCE = {

@@ -26,6 +26,8 @@ _ADDED = (
     "generation_tokens",
     "generation_us",
     "saved_nano",
+    "searches",
+    "extra_nano",
 )
 """What a usage report adds up over the parts of a session."""
 

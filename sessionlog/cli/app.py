@@ -69,7 +69,7 @@ SUBCOMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "ledger": {
         "sync": "Bring it up to date now, and show what was read.",
-        "verify": "Compare it with the logs, or with checksums where they are gone.",
+        "verify": "Compare it with the logs, and its sums with its rows.",
         "rebuild": "Read all logs again; keep the records of deleted logs.",
         "backup": "Copy it into a new file.",
         "forget": "Delete the records of deleted logs.",

@@ -13,7 +13,7 @@ from sessionlog.cli.ledger import ledger_context, opened_ledger, usable
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.ledger import upkeep
-from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.render.ledger_upkeep import (
     backup_document,
@@ -48,7 +48,7 @@ def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
 
 
 def verify(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
-    """Check the ledger: every session against a full scan of the logs, and of logs that are gone their checksums.
+    """Check the ledger: its file, its sums against its rows, and its rows against a full scan of the logs.
 
     Nothing is changed. Exit code 1: something is not as it should be, and is named.
 

@@ -141,7 +141,8 @@ USAGE = (
     Option(
         "--by", "by", "texts",
         "Group by: source, provider, model, response_model, session, project, branch, agent, skill, plugin, mcp, "
-        "version, hour, day, week, month, status, route, harness, machine, meta.KEY; may be repeated.",
+        "tier, region, kind, version, hour, day, week, month, status, route, harness, machine, meta.KEY; "
+        "may be repeated.",
         "KEYS", default_help=USAGE_BY, short="-b", may_be_empty=True,
     ),
     Option("--heatmap", "heatmap", "flag", "The days as a calendar, a year unless a time is given."),
@@ -150,7 +151,9 @@ USAGE = (
 )  # fmt: skip
 
 MODELS = (
-    PATHS, *_TIME, *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
+    PATHS, *_TIME,
+    Option("--unpriced", "unpriced", "flag", "Only models of which a cost is unknown: why, and what to do."),
+    *_FILTERS, _COSTLIEST_FIRST, _LIMIT,
     *FORMATS, WIDE, TZ, NOW, PRICES, *_SCAN, STRICT,
 )  # fmt: skip
 

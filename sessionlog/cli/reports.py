@@ -35,9 +35,10 @@ class ReportCommand:
         parameters: Settings that only this function takes: its parameter → the name of the setting.
         layout: `module:function` of `render`, if it is more than one table.
         layout_settings: Settings that the layout takes.
+        variants: A flag → the function in place of this one.
     """
 
-    __slots__ = ("function", "help", "layout", "layout_settings", "parameters", "table_rows", "what")
+    __slots__ = ("function", "help", "layout", "layout_settings", "parameters", "table_rows", "variants", "what")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class ReportCommand:
         parameters: Mapping[str, str] | None = None,
         layout: str = "",
         layout_settings: tuple[str, ...] = (),
+        variants: Mapping[str, str] | None = None,
     ) -> None:
         self.function = function
         self.help = help
@@ -57,6 +59,7 @@ class ReportCommand:
         self.parameters = parameters or {}
         self.layout = layout
         self.layout_settings = layout_settings
+        self.variants = variants or {}
 
 
 REPORTS: Mapping[str, ReportCommand] = {
@@ -72,7 +75,7 @@ REPORTS: Mapping[str, ReportCommand] = {
         "models:list_models",
         "List models: what each was used for, its list price, its cost, and its share of all cost.\n\n"
         "Example: sessionlog models --since 1mo",
-        "usage",
+        "usage", variants={"unpriced": "unpriced:list_unpriced"},
     ),
     "sessions": ReportCommand(
         "sessions:list_sessions",
@@ -137,11 +140,12 @@ def run_report(command: ReportCommand, arguments: r.ReportArguments) -> None:
     if settings.get("heatmap"):
         _check_heatmap(arguments)
         arguments.by, arguments.since = ["day"], arguments.since or (None if arguments.until else _YEAR)
+    function = next((name for flag, name in command.variants.items() if settings[flag]), command.function)
     context = arguments.context()
     own = {name: settings[setting] for name, setting in command.parameters.items()}
     with r.scan_progress("reading logs" if context.engine is None else "starting Spark, reading logs") as progress:
         shared = arguments.options(context, progress, table_rows=command.table_rows)
-        report = _load("analytics", command.function)(context.paths, **own, **shared)
+        report = _load("analytics", function)(context.paths, **own, **shared)
     layout_settings = {name: settings[name] for name in command.layout_settings}
 
     def table(report: Report, view: View) -> Iterable[Line]:

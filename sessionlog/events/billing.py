@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from sessionlog.events.names import UNKNOWN
 from sessionlog.events.tokens import TokenUsage, read_count
 from sessionlog.events.usage import read_usage
 
@@ -18,11 +19,23 @@ _ANYWHERE = frozenset({"", "global", "not_available", "unspecified", "unknown"})
 _COUNTED = ("message", "fallback_message")
 """Iterations of which the counts of the usage object are made."""
 
+BILLED = ("iterations", "server_tool_use", "service_tier", "speed", "inference_geo")
+"""The fields of a usage object that have a price beside its token counts, or change theirs."""
+
 _SEARCHES = (
     ("server_tool_use", "web_search_requests"),  # Anthropic
     ("tool_usage", "web_search", "num_requests"),  # OpenAI's responses
     ("prompt_tokens_details", "web_search_requests"),  # LiteLLM
 )
+
+
+class Billed(NamedTuple):
+    """What changes the price of a response's tokens, and what is billed beside them; empty where that is standard."""
+
+    service_tier: str = ""
+    speed: str = ""
+    region: str = ""
+    searches: int = 0
 
 
 class Inner(NamedTuple):
@@ -72,6 +85,46 @@ def read_inner(usage: object, total: TokenUsage) -> tuple[list[Inner], tuple[str
         found.append(Inner(f"{kind}-{number}", kind, model if isinstance(model, str) else "", used, searches, fields))
     is_sum = _counts(everything) == _counts(total)
     return ([], ()) if is_sum else ([one for one in found if one.usage or one.searches], tuple(issues))
+
+
+def read_billed(response: Mapping[str, Any]) -> tuple[Billed, str | None]:
+    """Return what the price of a payload of llm.response depends on, and what is wrong with it."""
+    usage = _fields(response.get("usage"))
+    searches, issue = read_searches(usage)
+    if response.get("searches") is not None:
+        searches, issue = read_count(response["searches"])
+    return Billed(
+        read_tier(response.get("service_tier") or usage.get("service_tier")),
+        read_speed(response.get("speed") or usage.get("speed")),
+        read_region(response.get("region") or usage.get("inference_geo")),
+        searches,
+    ), issue
+
+
+def read_whole(usage: object) -> tuple[TokenUsage, tuple[str, ...]]:
+    """Return the tokens of a usage object with those of the responses inside it, and what could not be read."""
+    total, issues = read_usage(usage)
+    inner, flaws = read_inner(usage, total)
+    for one in inner:
+        total += one.usage
+    return total, issues + flaws
+
+
+def billed_fields(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an SDK's usage object that are billed, under Anthropic's names, for one with our counts.
+
+    pydantic-ai has them as `details`: its counts include those of compactions, but not those of an advisor, whose model
+    it does not name.
+    """
+    found = {name: usage[name] for name in BILLED if usage.get(name)}
+    details = _fields(usage.get("details"))
+    searches = read_searches(usage)[0] or read_count(details.get("web_search_requests"))[0]
+    if searches and "server_tool_use" not in found:
+        found["server_tool_use"] = {"web_search_requests": searches}
+    advised = {name.removeprefix("advisor_"): details[name] for name in details if name.startswith("advisor_")}
+    if advised:
+        found["iterations"] = [advised | {"type": "advisor_message", "model": UNKNOWN}]
+    return found
 
 
 def read_searches(data: Mapping[str, Any]) -> tuple[int, str | None]:

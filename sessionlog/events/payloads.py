@@ -153,7 +153,9 @@ class LLMResponse(Payload):
     `model` is the model that answered; `requested_model` and `provider` are those of its request where several are
     under way in one session. `tool_calls` is a count (int) in the oldest logs. `partial` gives the reason why an answer
     is incomplete (`cancelled`, `failed`, `interrupted`); `message` is the answer if the other fields do not hold all of
-    it. `response_id` is the provider's own id of the response.
+    it. `response_id` is the provider's own id of the response. `service_tier`, `speed`, `region` and `searches` (web
+    searches of the provider's own tool) are what it bills beside or by other prices; where they are absent, those of an
+    SDK's usage object count.
     """
 
     content: str | None = None
@@ -172,6 +174,10 @@ class LLMResponse(Payload):
     partial: str | None = None
     message: Mapping[str, Any] | None = None
     response_id: str | None = None
+    service_tier: str | None = None
+    speed: str | None = None
+    region: str | None = None
+    searches: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,7 @@ _NO_CLASS = _TOTALS | frozenset({
 
 _DETAILS = frozenset({*_INPUT_DETAILS, *_OUTPUT_DETAILS})
 _SUMS = frozenset({*_INPUT, *_OUTPUT})
+_NESTED = frozenset({"iterations", "server_tool_use"})  # objects that are billed beside the counts (see `billing`)
 _NATIVE = frozenset({*TOKEN_CLASSES, "total"})
 _ZEROS = (0,) * len(TOKEN_CLASSES)
 _NOTHING: tuple[TokenUsage, tuple[str, ...]] = (TokenUsage(), ())
@@ -98,12 +99,21 @@ def loggable_usage(value: Any) -> Any:
         data = usage_fields(value)
         if issues:
             return data or value
+        if not _NESTED.isdisjoint(data):
+            data |= {name: _plain(data[name]) for name in _NESTED & data.keys()}
         if not data.keys().isdisjoint(TOKEN_CLASSES):
             return data
         rest = {name: item for name, item in data.items() if item and name not in _CLASS_NAMES | _DETAILS | _TOTALS}
         return usage.to_dict() | rest
     except Exception:  # noqa: BLE001 - a usage object is the caller's code
         return value
+
+
+def _plain(value: Any) -> Any:
+    """Return an SDK's objects, inside its usage object, as dictionaries."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, Mapping | str | int | float) else usage_fields(value)
 
 
 def _read(value: Any) -> tuple[TokenUsage, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
+from sessionlog.events.billing import billed_fields
 from sessionlog.integrations.runs import Guard, Runs, library
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import is_cancellation
@@ -289,6 +290,7 @@ def _response_fields(generation: Any, llm_output: Mapping[str, Any], asked: Mapp
         "provider": asked.get("provider") or info.get("model_provider"),
         "finish_reason": next((reason for reason in reasons if reason), None),
         "usage": info.get("token_usage") or info.get("usage"),
+        "service_tier": info.get("service_tier"),
     }
     if message is None:
         return fields
@@ -297,7 +299,8 @@ def _response_fields(generation: Any, llm_output: Mapping[str, Any], asked: Mapp
     if usage and usage.get("total_cost") == 0:  # LangChain's own cache: no request was sent
         fields |= {"usage": {"input": 0, "output": 0}, "cost_usd": 0.0}
     elif usage:
-        fields["usage"] = read_tokens(usage)
+        given = fields["usage"]
+        fields["usage"] = read_tokens(usage) | (billed_fields(given) if isinstance(given, Mapping) else {})
     if isinstance(message.content, list) and not _TEXT_BLOCKS.issuperset(map(_kind, message.content)):
         fields["message"] = _to_message(message)
     return fields

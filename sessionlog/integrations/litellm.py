@@ -23,6 +23,7 @@ from threading import Condition
 from time import monotonic
 from typing import Any, Self
 
+from sessionlog.events.billing import billed_fields
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.integrations.runs import Guard, Runs, library
@@ -171,18 +172,30 @@ def read_report(report: Mapping[str, Any]) -> dict[str, Any]:
         return fields
     if report.get("cache_hit"):
         return fields | {"cost_usd": 0.0, "cache_hit": True}
-    fields["usage"] = read_tokens(report)
+    fields["usage"] = _usage(report)
     if isinstance(report.get("response_cost"), int | float):
         fields["litellm_cost_usd"] = report["response_cost"]
     return fields
 
 
-def read_tokens(report: Mapping[str, Any]) -> TokenUsage | None:
-    """Return the tokens of a call. litellm counts cached tokens as part of the prompt, for all providers."""
+def _usage(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the tokens of a call, with what is billed beside them."""
+    tokens, usage = read_tokens(report), _usage_object(report)
+    if tokens is None:
+        return None
+    return {**tokens.to_dict(), **billed_fields(usage)}
+
+
+def _usage_object(report: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = report.get("metadata")
-    usage = (metadata.get("usage_object") if isinstance(metadata, Mapping) else None) or {
+    return (metadata.get("usage_object") if isinstance(metadata, Mapping) else None) or {
         name: report[name] for name in ("prompt_tokens", "completion_tokens") if report.get(name)
     }
+
+
+def read_tokens(report: Mapping[str, Any]) -> TokenUsage | None:
+    """Return the tokens of a call. litellm counts cached tokens as part of the prompt, for all providers."""
+    usage = _usage_object(report)
     details = usage.get("prompt_tokens_details")
     kept = details.get("cache_creation_token_details") if isinstance(details, Mapping) else None
     return read_usage({**usage, "cache_creation": kept})[0] if usage else None

@@ -216,6 +216,8 @@ def _response_fields(data: Any) -> dict[str, Json]:
         "model": get(response, "model") or getattr(data, "model", None),
         "usage": data.usage or get(response, "usage"),
         "finish_reason": get(response, "status"),
+        "service_tier": get(response, "service_tier"),
+        "searches": get(get(get(response, "tool_usage"), "web_search"), "num_requests"),
     }
     return fields | _answer(listed or () if response is None else get(response, "output") or ())
 

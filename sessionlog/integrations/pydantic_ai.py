@@ -18,6 +18,7 @@ from dataclasses import replace
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
+from sessionlog.events.billing import billed_fields
 from sessionlog.events.usage import read_usage
 from sessionlog.integrations.runs import Guard, Runs, library
 from sessionlog.logger.session_logger import SessionLogger
@@ -357,7 +358,7 @@ def response_fields(response: Any, converted: Sequence[Json]) -> dict[str, Json]
     fields = {
         "content": "".join(part.content for part in response.parts if part.part_kind == "text") or None,
         "tool_calls": [one for message in converted for one in message.get("tool_calls", ())] or None,
-        "usage": read_tokens(usage),
+        "usage": _usage(response),
         "pydantic_ai_cost_usd": None if usage.cost is None else float(usage.cost),  # an estimate, mostly
         "model": response.model_name,
         "provider": response.provider_name,
@@ -381,6 +382,13 @@ def read_tokens(usage: Any) -> TokenUsage | None:
     if usage.unmeasured_requests or not usage.has_values():
         return None
     return read_usage({name: count for name, count in vars(usage).items() if count})[0]  # half the time of the object
+
+
+def _usage(response: Any) -> TokenUsage | dict[str, Json] | None:
+    """Return the tokens of a response, with what is billed beside them."""
+    tokens = read_tokens(response.usage)
+    billed = billed_fields({**vars(response.usage), **(response.provider_details or {})})
+    return tokens if tokens is None or not billed else {**tokens.to_dict(), **billed}
 
 
 def _tool_fields(tool: Any) -> dict[str, Json]:

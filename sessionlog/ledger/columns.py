@@ -65,7 +65,6 @@ class File(NamedTuple):
     stamp: int = 0
     problems: int = 0
     named: str = ""
-    checksum: str = ""
 
 
 class Session(NamedTuple):
@@ -94,6 +93,7 @@ class Session(NamedTuple):
     archived: int
     elsewhere: int = 0
     on_wire_of: str | None = None
+    home: int | None = None
 
 
 class Label(NamedTuple):

@@ -10,14 +10,14 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import File
 from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
 from sessionlog.ledger.missing import Known, Missing
-from sessionlog.ledger.reading import problems_of
+from sessionlog.ledger.problems import problems_of
 from sessionlog.ledger.scanning import Job, identify_log
 from sessionlog.ledger.schema import HERE, UNREADABLE
 from sessionlog.ledger.statements import select_rows
 from sessionlog.sources.protocol import Log, Resume, Source
 from sessionlog.sources.record import Problems
 
-_LONG = frozenset({"source", "head", "print", "prefix", "named", "checksum"})
+_LONG = frozenset({"source", "head", "print", "prefix", "named"})
 _SHORT = f"SELECT {', '.join(f'NULL AS {name}' if name in _LONG else name for name in File._fields)} FROM files"  # noqa: S608 - names of the schema
 """The columns that show whether a log has changed; the long ones are read later, for changed logs only."""
 

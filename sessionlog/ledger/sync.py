@@ -17,13 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.book import Book, problems_text
-from sessionlog.ledger.checksums import write_checksums
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.handover import MOST_ATTACHED, HandedOver, HandOver
 from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.plan import Plan
-from sessionlog.ledger.reading import problems_of
+from sessionlog.ledger.problems import problems_of, problems_text
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
 from sessionlog.ledger.statements import select_rows
@@ -32,6 +30,10 @@ from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Source
 from sessionlog.sources.record import Problems
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.ledger.book import Book
 
 Progress = Callable[[int, int], None]
 """Called with (files done, files in all) during a scan."""
@@ -143,7 +145,6 @@ class _Inserter:
         self._writer: Writer
         self._handed = HandedOver(book.connection)
         self._bytes = 0
-        self._is_marked = False  # whether `missing` changed for any log
         self._new: list[Job] = []  # whose logs are new, or were replaced
         self.failed = 0
 
@@ -162,7 +163,6 @@ class _Inserter:
             if ELSEWHERE in {why, row.missing}:
                 self._writer.move(row.id, counts=why != ELSEWHERE)
         self._writer.touch(changes)
-        self._is_marked = bool(changes)
 
     def _begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -202,7 +202,6 @@ class _Inserter:
             self._writer.move(file_id, counts=True)
         self._writer.insert(file_id, scanned, handed)
         if row is not None and row.missing:
-            self._is_marked = True
             self._writer.touch([file_id])
         resume = scanned.scan.resume
         if resume is not None and scanned.prefix and isinstance(resume.state, bytes):
@@ -219,7 +218,6 @@ class _Inserter:
             if row.missing == ELSEWHERE:
                 self._writer.move(row.id, counts=True)
             self._writer.touch([row.id])
-            self._is_marked = True
 
     def commit(self, *, is_last: bool = False) -> None:
         """Commit the batch, and drop the rows of logs that were only renamed; `is_last` ends the sync.
@@ -237,8 +235,6 @@ class _Inserter:
                 self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
             self._writer.reconcile()
             self._new = []
-            if self._is_marked:
-                write_checksums(self._connection)
         if is_last:
             self._book.set_meta("synced", str(time.time_ns()))
         self._book.commit()

@@ -16,7 +16,7 @@ from sessionlog.ledger.columns import (
     define,
 )  # fmt: skip
 from sessionlog.ledger.quarter_hours import define_sums, define_totals
-from sessionlog.ledger.schema import CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE_INDEX
+from sessionlog.ledger.schema import APPLICATION, CHANGES, RESUMES, VERSION, VIEWS, WIRE_INDEX
 from sessionlog.ledger.trust import version_of
 
 TYPE_CHECKING = False
@@ -46,7 +46,6 @@ _FROM_1 = (
     "UPDATE responses SET copy_rank = copy_rank - 1 WHERE copy_rank < 2",  # a rank has come between 1 and 2
     "ALTER TABLE responses RENAME COLUMN told_by TO superseded_by",
     "ALTER TABLE calls RENAME COLUMN told_by TO superseded_by",
-    "ALTER TABLE files ADD COLUMN checksum TEXT NOT NULL DEFAULT ''",
     "DROP TABLE resumes",  # logs that have grown are read again
     RESUMES,
     "DELETE FROM meta WHERE name IN ('surroundings', 'commit')",
@@ -67,14 +66,9 @@ _FROM_4 = (
     "ALTER TABLE responses ADD COLUMN summed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE responses ADD COLUMN chosen INTEGER NOT NULL DEFAULT 1",
     "UPDATE responses SET chosen = 0 WHERE NOT counts",
-    "UPDATE files SET checksum = ''",  # these columns are part of it
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
 _FROM_5 = (CHANGES,)
-_FROM_7 = (
-    "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
-    *KEPT,
-)
 _FROM_10 = (
     "DROP TABLE IF EXISTS wire_matches",
     "DROP INDEX IF EXISTS sessions_absorbed",
@@ -82,7 +76,8 @@ _FROM_10 = (
     "DELETE FROM responses WHERE n <= -(1 << 40)",  # rows that were made of a log and the wire
     WIRE_INDEX,
 )
-_DROPPED = {"absorbed"}
+_FROM_12 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
+_DROPPED = {"absorbed", "checksum"}
 """Columns that older versions have."""
 
 
@@ -90,9 +85,7 @@ def tables() -> tuple[str, ...]:
     """Return the statements that make the tables, views and indexes of an empty ledger."""
     return (
         "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID",
         "CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT",
         define("files", File, "UNIQUE (path)"),
         RESUMES,
         CHANGES,
@@ -109,9 +102,10 @@ def tables() -> tuple[str, ...]:
             wall_ns INTEGER NOT NULL,
             after_ns INTEGER NOT NULL
         ) STRICT""",
-        *KEPT,
         *VIEWS,
         WIRE_INDEX,
+        f"PRAGMA application_id = {APPLICATION}",
+        f"PRAGMA user_version = {VERSION}",
     )
 
 
@@ -119,7 +113,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (8, _FROM_7), (11, _FROM_10),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (11, _FROM_10), (13, _FROM_12),
     )  # fmt: skip
     for (view,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
         connection.execute(f"DROP VIEW {view}")
@@ -148,5 +142,4 @@ def _fit_columns(connection: sqlite3.Connection) -> None:
         for name in known & _DROPPED:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
     if not is_complete:
-        connection.execute("UPDATE files SET checksum = ''")  # the columns are part of it
         connection.execute("DELETE FROM meta WHERE name = 'snapshot'")

@@ -30,6 +30,8 @@ class AnswerReader(ABC):
         thoughts: The pieces of its reasoning.
         calls: Its tool calls: `id`, `name` and `arguments`, a JSON text or a value.
         usage: The usage object, as it was sent; None until there is one.
+        tier: The tier that served it, where that is not in the usage object.
+        searches: How many searches of its own the provider bills, where that is not in the usage object.
         id: The response's id.
         model: The model that answered.
         finish_reason: Why it stopped, in the provider's word.
@@ -42,6 +44,8 @@ class AnswerReader(ABC):
         self.thoughts: list[str] = []
         self.calls: list[Fields] = []
         self.usage: Mapping[str, Json] | None = None
+        self.tier: str | None = None
+        self.searches: Json = None
         self.id: str | None = None
         self.model: str | None = None
         self.finish_reason: str | None = None
@@ -77,6 +81,7 @@ class AnswerReader(ABC):
         fields = {
             "content": text or None, "tool_calls": self.calls or None, "usage": self.usage, "model": self.model,
             "finish_reason": self.finish_reason, "response_id": self.id, "error": self.error,
+            "service_tier": self.tier, "searches": self.searches,
         }  # fmt: skip
         if self.thoughts:
             parts = [{"type": "thinking", "thinking": "".join(self.thoughts)}]
@@ -88,6 +93,8 @@ class AnswerReader(ABC):
         """Read the fields that all formats have, under this format's names."""
         self.model = _text(body.get(model)) or self.model
         self.id = _text(body.get(id)) or self.id
+        self.tier = _text(body.get("service_tier")) or self.tier
+        self.searches = _mapping(_mapping(body.get("tool_usage")).get("web_search")).get("num_requests", self.searches)
         given = _mapping(body.get(usage))
         self.usage = given or self.usage
         self.error = error_text(body) or self.error

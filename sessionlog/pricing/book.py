@@ -20,8 +20,8 @@ from sessionlog.pricing.lookup import Listing, find_listing, find_provider
 from sessionlog.pricing.own_prices import Alias, OwnPrice, OwnPrices, parse_own_prices
 from sessionlog.pricing.price_info import PriceInfo, list_info, own_info
 from sessionlog.pricing.price_list import load_price_list
-from sessionlog.pricing.provider_names import is_local, normal_name
-from sessionlog.pricing.schedule import day_text, first_ns, next_change, spans_of_day
+from sessionlog.pricing.provider_names import NOT_GIVEN, is_local, normal_name
+from sessionlog.pricing.schedule import day_text, spans_of_day
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,16 +204,22 @@ class PriceBook:
             return own_info(found.price, provider or "", found.note)
         return self._explain_listing(found.price, at_ns, when=found.when, note=found.note)
 
-    def changes_ns(self, provider: str, model: str, at_ns: int) -> int | None:
-        """Return the time from which a model may have another price than at a moment; None while this list holds."""
-        day, ns = divmod(at_ns, DAY_NS)
-        today = day_text(day)
-        found = self._find(provider, model, today)
-        changes = [first_ns(date) for date in self._billing.changes(model.strip().lower()) if date > today]
-        if found is not None and isinstance(found.price, Listing):
-            change = next_change(found.price.model, day, ns // _SECOND_NS)
-            changes += [] if change is None else [change[0] * DAY_NS + change[1] * _SECOND_NS]
-        return min(changes, default=None)
+    def why_unpriced(self, provider: str, model: str) -> str:
+        """Return why requests of a model may have no cost.
+
+        `alias`: the user's alias has no price; `unnamed`: the log names no model; `local`: the provider is a model
+        server of the user's; `other_unit`: the list has no price of its tokens; `other_time`: it has one now;
+        `unlisted`: there is no such name.
+        """
+        if isinstance(self._own.find(provider, model), Alias):
+            return "alias"
+        if model.strip().lower() in NOT_GIVEN:
+            return "unnamed"
+        if is_local(normal_name(provider)):
+            return "local"
+        if self.explain(provider, model) is not None:
+            return "other_time"
+        return "unlisted" if self._find(provider, model, day_text(self._clock() // DAY_NS)) is None else "other_unit"
 
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
         """Yield every price at a moment (None is now): the user's own first, then the list by provider."""

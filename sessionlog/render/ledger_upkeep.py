@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from sessionlog.analytics.columns import counted
-from sessionlog.ledger.compare import Difference
 from sessionlog.ledger.sync import Synced
 from sessionlog.ledger.upkeep import Forgettable, Rebuilt
-from sessionlog.ledger.verify import Verified
+from sessionlog.ledger.verify import Difference, Verified
 from sessionlog.render.escape import one_line, terminal
 from sessionlog.render.line import Line
 
@@ -53,14 +52,11 @@ def render_verified(verified: Verified) -> Iterator[Line]:
     """Yield damage first, then differences, then the verdict."""
     for sentence in verified.broken:
         yield Line(f"✘ {one_line(sentence, 300)}", "failed")
-    for path in verified.changed:
-        yield Line(f"✘ {one_line(path, 300)}: the rows of this deleted log have changed", "failed")
-    if verified.changed_count > len(verified.changed):
-        yield Line(f"  … and {counted(verified.changed_count - len(verified.changed), 'log')} more", "note")
     yield from _differences(verified.derived, verified.derived_count, "computed again it is")
     yield from _differences(verified.differences, verified.difference_count, "the logs have")
-    if verified.writing:
-        yield Line(f"· {counted(verified.writing, 'session')} left out: their logs were being written to", "note")
+    if verified.left_out:
+        logs = counted(verified.left_out, "log")
+        yield Line(f"· {logs} left out: new or changed since the ledger was brought up to date", "note")
     yield _verdict(verified)
 
 

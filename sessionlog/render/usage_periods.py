@@ -35,10 +35,14 @@ _FIRST = ("cost_usd", "cache_hit_rate", "cache_savings_usd", "requests", "output
 _ADD_UP = (
     "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
     "reasoning_tokens", "unknown_cost_sessions", "unpriced_requests", "known_nano", "estimated_nano", "saved_nano",
+    "searches", "extra_nano",
 )  # fmt: skip
 """What the rows of a period add up to; sessions do not, since one session can be in several rows."""
 
-_SUMMED = frozenset({*_FIRST, "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_per_request"})
+_SUMMED = frozenset({
+    *_FIRST, "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_per_request", "searches",
+    "extra_cost_usd",
+})  # fmt: skip
 _LEAST_BAR, _MOST_BAR, _BAR_SHARE = 8, 30, 5
 _LONGEST_LABEL = 24
 _NAMED_COLUMNS = 3

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Self
 
@@ -29,17 +29,17 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
+from sessionlog.events.billing import Billed, Inner, read_billed, read_inner, read_region, read_speed, read_tier
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
-from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
-from sessionlog.settings import session_directory
 from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.fizeau_dialect import is_native
 from sessionlog.sources.fold_usage import ACTIVE_GAP_NS
@@ -63,7 +63,8 @@ from sessionlog.sources.kit import (
 )
 from sessionlog.sources.native_texts import SeenTexts, text_steps
 from sessionlog.sources.native_turns import Message, Turns
-from sessionlog.sources.protocol import HEAD, Env, Resume
+from sessionlog.sources.places import PLACES
+from sessionlog.sources.protocol import HEAD, Resume
 from sessionlog.sources.record import CopyRank, Problems, Record, ScannedSession
 from sessionlog.sources.spool import Lazily
 from sessionlog.sources.typed import MISFITS
@@ -76,6 +77,8 @@ _TORN_FIRST = re.compile(rb'\s*\{\s*"session_id"\s*:[^\n]*\Z', re.IGNORECASE)
 _SUFFIX = re.compile(r"\.jsonl(\.gz|\.zst)?\Z")
 _PACKED = (".gz", ".zst")
 _NOTHING = TokenUsage()
+_NO_USAGE: Mapping[str, Any] = {}
+_COUNTS = frozenset({*TOKEN_CLASSES, "total"})
 _NEWLINE = 10
 _ENDLESS_MS = 1e15
 _DOUBTFUL = -1
@@ -116,6 +119,10 @@ class Data(Struct, gc=False, omit_defaults=True):
     requested_model: Any = None
     superseded_by: Any = None
     response_id: Any = None
+    service_tier: Any = None
+    speed: Any = None
+    region: Any = None
+    searches: Any = None
     partial: Any = None
     wire: Any = None
 
@@ -381,6 +388,7 @@ def _request(row: Row, data: Data, state: State) -> tuple[Step, ...]:
 
 
 def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
+    """A response, and before it those inside it: the last record of a log changes when the log goes on."""
     usage, issues = read_usage(data.usage)
     cost_nano, issue = read_usd(data.cost_usd)
     attempt, is_failed = data.attempt, bool(data.error)
@@ -406,7 +414,39 @@ def _response(row: Row, data: Data, state: State) -> tuple[Step, ...]:
         response.quality = "partial"
     if data.superseded_by is not None or data.response_id is not None:
         response.superseded_by, response.response_id = name(data.superseded_by), name(data.response_id)
-    return (response,)
+    given = data.usage if isinstance(data.usage, dict) else _NO_USAGE
+    if given.keys() <= _COUNTS and data.service_tier is data.speed is data.region is data.searches is None:
+        return (response,)
+    return _with_billing(row, data, given, response, state)
+
+
+def _with_billing(
+    row: Row, data: Data, given: Mapping[str, Any], response: Response, state: State
+) -> tuple[Step, ...]:  # fmt: skip
+    """Return a response with what is billed beside its tokens, after the responses inside it."""
+    usage = _NOTHING if response.tokens is None else response.tokens.usage
+    own = {name: getattr(data, name) for name in Billed._fields}
+    billed, issue = read_billed(own | {"usage": given})
+    response.service_tier, response.speed, response.region, response.searches = billed
+    inner, issues = read_inner(given, usage)
+    first = state.responses
+    state.responses += len(inner)
+    response.key = str(state.responses)
+    bad = map(BadNumber, _issues_at(row, *issues, issue))
+    return (*bad, *(_inner(one, response, first + number) for number, one in enumerate(inner)), response)
+
+
+def _inner(one: Inner, response: Response, number: int) -> Response:
+    """A response inside another one, whose recorded cost is that of both."""
+    fields, id_ = one.fields, response.response_id
+    return replace(
+        response, key=str(number), tokens=Tokens(one.usage), model=one.model or response.model,
+        response_model=one.model or response.response_model, cost_nano=0 if response.cost_nano else None,
+        latency_ms=None, quality="exact", response_id=id_ and f"{id_}#{one.name}", searches=one.searches,
+        speed=read_speed(fields.get("speed")) if one.model else response.speed,
+        service_tier=read_tier(fields.get("service_tier")) or response.service_tier,
+        region=read_region(fields.get("inference_geo") or response.region), kind=one.kind, parent=response.key,
+    )  # fmt: skip
 
 
 def _call(row: Row, data: Data, state: State) -> tuple[Step, ...]:  # noqa: ARG001 - as for the other events
@@ -633,6 +673,8 @@ class _Records:
             record.usage = self._normal(record.usage, record.provider)
         number = self._before + place
         record.key = f"{self._origin}:{number}:{record.time_ns}"  # as `_key`, for very many records
+        if record.parent:
+            record.parent = f"{self._origin}:{int(record.parent) - 1}:{record.time_ns}"
         if number and place and place != last:
             return record
         if not number:
@@ -698,6 +740,7 @@ class _Records:
         if record.cost_nano == _DOUBTFUL:
             record.cost_nano = 0 if self._is_ours else None
         record.priced = not record.failed or record.cost_nano is not None or bool(record.usage)
+        record.priced &= not record.parent or record.cost_nano is None  # else the response around it has its cost
         return record
 
     def _learn(self, record: Record) -> None:
@@ -788,10 +831,6 @@ def holds_events(path: str) -> bool:
         return False
 
 
-def _locate(env: Env) -> Iterator[str]:
-    yield session_directory(env)
-
-
 def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noqa: ARG001 - a file is a session
     """The events as they are."""
     return read_events(path)
@@ -807,7 +846,7 @@ SOURCE = replace(
     source(
         id=ID,
         title="sessionlog",
-        places=(),
+        places=PLACES["native"],
         logs="*.jsonl",
         rows=LogFormat(_Reading, can_resume=True),
         full_rows=LogFormat(lambda path, resume: _Reading(path, resume, is_full=True), can_resume=True),
@@ -821,9 +860,8 @@ SOURCE = replace(
         recognises=recognises,
         list_logs=list_logs,
         session_of=session_id_of,
-        parser_version=10,
+        parser_version=11,
     ),
-    locate=_locate,
     read=read,
     check=check,
 )

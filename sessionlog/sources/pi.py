@@ -2,7 +2,8 @@
 
 Where: `sessions/--<cwd with - for />--/<time>_<uuid>.jsonl` in `$PI_CODING_AGENT_DIR` or `$PI_AGENT_DIR` (which may
 also name the sessions themselves), else in `~/.pi/agent`; `$PI_CODING_AGENT_SESSION_DIR`; the descendants in
-`~/.<name>/agent`. Sub-agents of omp have their logs in a folder named like their parent's file.
+`~/.<name>/agent`. Sub-agents of omp have their logs in a folder named like their parent's file. Prime Agent's sessions
+(`$PRIME_AGENT_SESSION_DIR`) are `sessions/<uuid>.jsonl`, their sub-agents' `session-artifacts/<uuid>/sub-<id>/*.jsonl`.
 
 Shape: `{"type":"session","version":3,"id","timestamp","cwd","parentSession"?}` (omp: after a `title` row), then entries
 `{"type","id","parentId","timestamp"}`: `message` (roles system, user, assistant, toolResult, bashExecution, custom …),
@@ -26,6 +27,10 @@ the answer began. The system prompt is a message with `sections`. Traps:
 - `cost.total` 0 means unknown.
 - A `toolResult` may carry `usage` of its own: what the tool asked other models.
 - A session is named by its file; header ids are the same.
+- Prime Agent: `child_usage_attributed` (targetId, childId, childUsage, aggregateUsage) is what a sub-agent has used. It
+  counts if that has left no log: none under its id, and where the row does not name it, none at all, nor a response
+  with the same numbers. A log that was written anew has the aggregate in the answer already.
+- `service_tier_change` holds for the requests from there on, `default` is the standard one.
 
 Seen: versions 1 to 3 of the format, 2025 to November 2026.
 """
@@ -41,6 +46,7 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from sessionlog import files
+from sessionlog.events.billing import read_tier
 from sessionlog.sources.kit import (
     LOG_SUFFIXES,
     MAIN,
@@ -49,6 +55,7 @@ from sessionlog.sources.kit import (
     At,
     BadNumber,
     Compaction,
+    CopyRank,
     Json,
     Prompt,
     Response,
@@ -61,8 +68,8 @@ from sessionlog.sources.kit import (
     ToolResult,
     Typed,
     cost,
-    first_of,
     folder,
+    folder_of,
     head_rows,
     is_failure,
     json_lines,
@@ -77,10 +84,13 @@ from sessionlog.sources.kit import (
     tokens,
     walk_files,
 )
+from sessionlog.sources.places import PLACES
 
 _LONGEST_CALL_NS = 3600 * 1_000_000_000  # a longer wait was a closed laptop
 _STATUSES = {"stop": "success", "length": "success", "aborted": "cancelled"}
 _FAILED = frozenset({"error", "aborted"})
+_ARTIFACTS = "session-artifacts"
+_KEPT_ANSWERS = 64
 ARCHIVED = r"\.jsonl\.(?:deleted|reset)\.|\.imported-\d"
 """What only OpenClaw's archives have in their names."""
 
@@ -127,6 +137,7 @@ class Message(Struct, rename="camel"):
     tool_call_id: Any = None
     tool_name: Any = None
     is_error: Any = None
+    service_tier: Any = None
     details: Details | None = None
     summary: Any = None
     command: Any = None
@@ -158,6 +169,14 @@ class Row(Model):
     content: Raw = Raw()
     summary: Any = None
     tokens_before: Any = None
+    service_tier: Any = None
+    rlm_depth: Any = None
+    target_id: Any = None
+    child_id: Any = None
+    rlm_child_id: Any = None
+    child_session_id: Any = None
+    child_usage: Any = None
+    aggregate_usage: Any = None
 
 
 class Conversation(Struct):
@@ -172,6 +191,12 @@ class Conversation(Struct):
         is_inherited: The last row was copied from the session that it was forked from.
         is_begun: A row has been read.
         calls: Id of a tool call → its key, until its result comes.
+        tier: The service tier of the requests from here on.
+        parent: The session that it was forked from.
+        family: The session that a sub-agent's log belongs to; "" for a session's own log.
+        artifacts: The folder with the logs of its sub-agents, of Prime Agent.
+        logged: Sub-agents that have left a log there.
+        answers: Entry id of the last answers → their tokens, with those of sub-agents so far.
     """
 
     id: str
@@ -182,6 +207,12 @@ class Conversation(Struct):
     is_inherited: bool = False
     is_begun: bool = False
     calls: dict[str, str] = {}
+    tier: str = ""
+    parent: str = ""
+    family: str = ""
+    artifacts: str = ""
+    logged: set[str] = set()
+    answers: dict[str, TokenUsage] = {}
 
 
 KeyOf = Callable[[Row, Message, TokenUsage], str]
@@ -190,7 +221,10 @@ _parts = Typed(list[Part])
 
 def _begin(path: str) -> Conversation:
     session, is_part = session_of(path)
-    return Conversation(session, agent=SUB_AGENT if is_part else MAIN)
+    artifacts = os.path.join(os.path.dirname(folder_of(path)), _ARTIFACTS, session)
+    return Conversation(
+        session, agent=SUB_AGENT if is_part else MAIN, family=session if is_part else "", artifacts=artifacts
+    )
 
 
 def steps(row: Row, state: Conversation) -> Steps:
@@ -242,6 +276,11 @@ def message_steps(
             yield Prompt(time, summary and f"(of the branch that was left) {summary}", role="system")
         case "custom_message":
             yield Prompt(time, row.content, role="system")
+        case "service_tier_change":
+            chat.tier = read_tier(row.service_tier)
+            yield At(time)
+        case "child_usage_attributed":
+            yield from _child(row, time, chat)
         case _:
             yield At(time)
 
@@ -249,8 +288,12 @@ def message_steps(
 def _header(row: Row, time: int | None, chat: Conversation) -> Steps:
     parent = text(row.parent_session)
     if parent:
-        chat.forked = time
-    yield Session(parent=session_of(parent)[0] if parent else "", project=folder(row.cwd))
+        chat.parent = session_of(parent)[0]
+        if type(row.rlm_depth) is int and row.rlm_depth > 0:
+            chat.family = chat.family or chat.parent
+        else:
+            chat.forked = time
+    yield Session(parent=chat.parent if chat.agent == MAIN else "", project=folder(row.cwd))
     yield _change_model(row, time, chat)
 
 
@@ -301,12 +344,18 @@ def _answer(
             yield ToolCall(
                 time, chat.calls[call], name(part.name) or UNKNOWN, part.arguments, id=call, superseded_by=superseded_by
             )
+    if entry := name(row.id):
+        chat.answers[entry] = counts.usage
+        if len(chat.answers) > _KEPT_ANSWERS:
+            del chat.answers[next(iter(chat.answers))]
     stop, begun = text(message.stop_reason), read_time(message.timestamp)
     failed = stop in _FAILED
     is_known = begun is not None and time is not None and 0 < time - begun <= _LONGEST_CALL_NS
     yield Response(
         time=time,
         key=key,
+        family=_family(chat.family, counts.usage) if chat.family else "",
+        rank=int(CopyRank.COPIED if chat.is_inherited else CopyRank.ORIGINAL),
         # what repeats the words of another agent's log and has no counts is no request
         tokens=counts if counts.usage or not superseded_by else None,
         provider=chat.provider,
@@ -322,6 +371,7 @@ def _answer(
         reasoning=message.content if parts else "",
         superseded_by=superseded_by,
         response_id=name(message.response_id),
+        service_tier=read_tier(message.service_tier) if message.service_tier else chat.tier,
     )
     if stop in _STATUSES:
         yield Status(time, _STATUSES[stop])
@@ -343,9 +393,57 @@ def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, too
         provider=UNKNOWN if tool else chat.provider,
         model=UNKNOWN if tool else chat.model,
         cost_nano=cost_nano,
+        kind="compaction" if row.type == "compaction" else "",
         final=True,
     )
     yield Session(thread="", agent=chat.agent)
+
+
+def _child(row: Row, time: int | None, chat: Conversation) -> Steps:
+    """What a sub-agent of Prime Agent has used, if it has left no log."""
+    counts, cost_nano = _counts(row.child_usage or {})
+    whole, target = _counts(row.aggregate_usage or {})[0].usage, name(row.target_id)
+    before = chat.answers.get(target)
+    yield from map(BadNumber, counts.issues)
+    if before is not None and whole and not whole.beyond(before):
+        return  # the answer's tokens include it
+    if before is not None:
+        chat.answers[target] = whole or before + counts.usage
+    children = set(filter(None, map(name, (row.child_id, row.rlm_child_id, row.child_session_id))))
+    if not counts.usage or _has_log(children, chat):
+        return
+    superseded = [chat.parent] if chat.is_inherited else sorted(children)
+    yield Session(thread=min(children, default=row.type), agent=SUB_AGENT)
+    yield Response(
+        time=time,
+        key=_side_key(row, counts.usage),
+        family="" if superseded else _family(chat.id, counts.usage),
+        rank=int(CopyRank.EMBEDDED if chat.is_inherited else CopyRank.SIDECHAIN),
+        tokens=Tokens(counts.usage),
+        provider=chat.provider,
+        model=chat.model,
+        cost_nano=cost_nano,
+        superseded_by="\n".join(f"pi:{session}" for session in superseded),
+        summed=True,
+        final=True,
+    )
+    yield Session(thread="", agent=chat.agent)
+
+
+def _has_log(children: set[str], chat: Conversation) -> bool:
+    """Whether one of these sub-agents has left a log in the session's folder; any of them, if none is named."""
+    if not (children or {""}) & chat.logged and files.is_directory(chat.artifacts):
+        logs = [
+            log for log in walk_files([chat.artifacts], lambda name: name.endswith(LOG_SUFFIXES)) if type(log) is str
+        ]
+        found = {part for log in logs for part in re.split(r"[/\\]", log[len(chat.artifacts) :])[:-1]}
+        chat.logged |= (found & children) or ({""} if logs else set())
+    return bool((children or {""}) & chat.logged)
+
+
+def _family(session: str, usage: TokenUsage) -> str:
+    """What the response of a sub-agent and the row that attributes it to its parent have in common."""
+    return f"{session}:{usage.input}.{usage.output}.{usage.cache_read}.{usage.cache_write}"
 
 
 def _counts(usage: Any, api: str = "") -> tuple[Tokens, int | None]:
@@ -399,6 +497,8 @@ def _shell_words(message: Message) -> str:
 def session_of(path: str) -> tuple[str, bool]:
     """The id of a log's session, and whether the log is a sub-agent's of it: it lies in a folder named like a log."""
     *folders, file_name = re.split(r"[/\\]", path)
+    if _ARTIFACTS in folders[:-1]:
+        return folders[folders.index(_ARTIFACTS) + 1], True
     for above in reversed(folders):
         if parent := _NAMED.match(above):
             return parent[1], True
@@ -410,14 +510,17 @@ def session_of(path: str) -> tuple[str, bool]:
 def _subagent_of(path: str) -> str:
     """The place of a sub-agent's log below its session's folder."""
     session, is_part = session_of(path)
-    return _AFTER_ID.sub("", path.rpartition(f"_{session}{os.sep}")[2]) if is_part else ""
+    above = (
+        f"{_ARTIFACTS}{os.sep}{session}{os.sep}" if f"{os.sep}{_ARTIFACTS}{os.sep}" in path else f"_{session}{os.sep}"
+    )
+    return _AFTER_ID.sub("", path.rpartition(above)[2]) if is_part else ""
 
 
 def _subagent_logs(path: str) -> list[str]:
     own = _AFTER_ID.sub("", os.path.basename(path))
-    if not _NAMED.match(own):
-        return []
-    logs = walk_files([os.path.join(os.path.dirname(path), own, "")], lambda name: name.endswith(LOG_SUFFIXES))
+    beside = os.path.join(os.path.dirname(folder_of(path)), _ARTIFACTS, own)
+    folder = os.path.join(os.path.dirname(path), own, "") if _NAMED.match(own) else beside
+    logs = walk_files([folder] if files.exists(folder) else (), lambda name: name.endswith(LOG_SUFFIXES))
     return [log for log in logs if isinstance(log, str) and files.is_file(log)]
 
 
@@ -448,12 +551,7 @@ def _is_mark(row: Json) -> bool:
 SOURCE = source(
     id="pi",
     title="pi",
-    places=(
-        first_of("$PI_CODING_AGENT_DIR", "$PI_AGENT_DIR", "~/.pi/agent", below=("sessions",)),
-        "$PI_CODING_AGENT_SESSION_DIR",
-        "$PI_AGENT_DIR/--*",
-        *(f"~/.{agent}/agent/sessions" for agent in ("omp", "senpi", "kimchi", "prime")),
-    ),
+    places=PLACES["pi"],
     logs="*.jsonl",
     not_logs=r"[/\\]subagent-artifacts[/\\]",  # streams of events
     rows=json_lines(Row),
@@ -464,5 +562,5 @@ SOURCE = source(
     session_of=lambda path: session_of(path)[0],
     subagent_of=_subagent_of,
     subagent_logs=_subagent_logs,
-    parser_version=5,
+    parser_version=6,
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from sessionlog.events.billing import read_whole
 from sessionlog.events.envelope import Event
 from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.tokens import TokenUsage
@@ -125,6 +126,8 @@ class EventRows:
         if not self._has_numbers:
             return
         if self._records is not None:
+            while self._next is not None and self._next.parent:  # inside a response, of which it has no event
+                self._next = next(self._records, None)
             if self._next is not None and self._next.requests:
                 _add_record(row, self._next)
                 self._next = next(self._records, None)
@@ -132,7 +135,7 @@ class EventRows:
         attempt = data.get("attempt")
         system = attempt.get("provider_system") if isinstance(attempt, dict) else None
         usage = read_usage(data.get("usage"))[0]
-        self._used += usage
+        self._used += read_whole(data.get("usage"))[0]
         row["provider"] = _name(system) or _name(self._start.get("provider")) or UNKNOWN
         row["model"] = _name(data.get("model")) or UNKNOWN
         row["latency_ms"] = _milliseconds(data.get("latency_ms"))

@@ -48,6 +48,9 @@ FULL = session(
         skill="release:notes",
         plugin="release",
         mcp="tracker",
+        service_tier="flex",
+        region="us",
+        kind="advisor",
         time_ns=at("2026-11-21T23:30:00"),
     ),
     source="fizeau",
@@ -70,6 +73,9 @@ FULL = session(
         ("skill", "release:notes"),
         ("plugin", "release"),
         ("mcp", "tracker"),
+        ("tier", "flex"),
+        ("region", "us"),
+        ("kind", "advisor"),
         ("response_model", "m-1"),
         ("session", "s-1"),
         ("project", "/srv/app"),
@@ -100,7 +106,9 @@ def test_missing_keys_are_unknown():
     bare = session("s", record(provider="unknown", model="unknown", time_ns=None), source="unknown", status="")
     keys = (*(key for key in KEYS if key not in ("session", "agent", "machine")), "meta.team")
     [row] = fold_usage(book_of(bare), selection(by=keys)).rows
-    assert row.keys == dict.fromkeys(keys, "unknown") | dict.fromkeys(names_of(Label, "charged"), "-")
+    assert row.keys == dict.fromkeys(keys, "unknown") | dict.fromkeys(names_of(Label, "charged"), "-") | {
+        "tier": "standard", "region": "-", "kind": "-",
+    }  # fmt: skip
     assert tuple(row.keys) == keys
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sessionlog.analytics.usage import aggregate_usage
+from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.tokens import MAX_COUNT
 from sessionlog.pricing import ModelPricing, PricingTable
@@ -153,6 +154,30 @@ def test_known_money_is_never_hidden():
     assert (row.unknown_cost_sessions, row.unpriced_requests) == (1, 1)
     totals = report.totals
     assert (totals.known_nano, totals.estimated_nano, totals.unknown_cost_sessions) == (500_000_000, 30_000, 1)
+
+
+def test_what_is_charged_beside_tokens_is_a_part_of_the_cost():
+    """Searches and their cost are sums of the rows; a window that cuts a quarter hour has them, too."""
+    opus = {"provider": "anthropic", "model": "claude-opus-4-8", "input": 1000, "output": 0}
+    searched = session("a", record(searches=3, **opus), record(searches=2, cost_nano=50_000_000, **opus))
+    plain = session("b", record(**opus))
+    for when in ({}, {"window": UsageWindow(start_ns=NOON - SECOND, end_ns=NOON + SECOND)}):
+        report = fold(searched, plain, by=("session",), **when)
+        rows = {row.keys["session"]: row for row in report.rows}
+        assert (rows["a"].searches, rows["a"].extra_cost_usd) == (5, pytest.approx(0.05))
+        assert (rows["a"].estimated_cost_usd, rows["a"].known_cost_usd) == (pytest.approx(0.035), pytest.approx(0.05))
+        assert (rows["b"].searches, rows["b"].extra_cost_usd) == (0, None)
+        assert (report.totals.searches, report.totals.extra_cost_usd) == (5, pytest.approx(0.05))
+
+
+def test_requests_are_told_apart_by_tier_region_and_kind():
+    """What is the standard one has a name in the report."""
+    some = {"provider": "anthropic", "model": "claude-opus-4-8"}
+    one = session("a", record(**some), record(region="us", service_tier="batch", kind="advisor", **some))
+    found = [{row.keys[key]: row.cost_usd for row in fold(one, by=(key,)).rows} for key in ("tier", "region", "kind")]
+    standard, special = 0.000175, 0.00009625
+    names = (("standard", "batch"), ("-", "us"), ("-", "advisor"))
+    assert found == [pytest.approx(dict(zip(pair, (standard, special), strict=True))) for pair in names]
 
 
 def test_unknown_money_is_not_zero():

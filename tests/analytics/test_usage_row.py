@@ -18,7 +18,7 @@ ROW_KEYS = [
     "known_cost_usd", "estimated_cost_usd", "cost_usd", "unknown_cost_sessions", "unpriced_requests",
     "cache_hit_rate", "success_rate", "cost_per_success",
     "input_tokens_per_second", "output_tokens_per_second", "generation_tokens_per_second",
-    "cost_per_request", "cache_savings_usd",
+    "cost_per_request", "cache_savings_usd", "searches", "extra_cost_usd",
 ]  # fmt: skip
 REPORT_KEYS = [
     "schema", "window", "group_by", "rows", "totals", "provenance", "hidden_rows", "archived_sessions", "problems",
@@ -79,6 +79,7 @@ def test_an_empty_row_has_no_rates_and_no_money():
         "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "known_cost_usd", "estimated_cost_usd", "cost_usd",
         "cache_hit_rate", "success_rate", "cost_per_success", "input_tokens_per_second", "output_tokens_per_second",
         "generation_tokens_per_second", "cost_per_request", "cache_savings_usd",
+        "extra_cost_usd",
     ]  # fmt: skip
     assert {value for value in values.values() if value is not None} == {0}
 

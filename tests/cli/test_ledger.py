@@ -168,7 +168,7 @@ def test_a_whole_ledger_verifies(cli, kept):
     assert ran.out == "3 sessions compared with the logs: no difference\n"
     document = cli("ledger", "verify", "--json").json
     assert (document["schema"], document["whole"], document["compared_sessions"]) == (
-        "sessionlog.ledger.verify/2", True, 3,
+        "sessionlog.ledger.verify/3", True, 3,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import Limit, Problems, ToolUse
-from tests.ledger.entries import NOON, book_of, record, scan_of, session
+from tests.ledger.entries import NOON, PRICES, book_of, record, scan_of, session
 
 LARGEST = 2**63 - 1
 
@@ -66,6 +66,24 @@ def test_what_the_cache_saved_comes_from_the_list(fields, saved):
     book = book_of(session("s", record(**fields)))
     assert book.query("SELECT saved_nano FROM records", {}) == [(saved,)]
     assert book.query("SELECT saved_nano FROM quarter_hours", {}) == [(saved,)]
+
+
+def test_repricing_gives_what_the_first_pricing_gives():
+    """Of tiers, regions, searches and recorded extras, too, whatever the prices were before."""
+    names = ({"provider": "anthropic", "model": "claude-opus-4-8"}, {"provider": "openai", "model": "my-name"})
+    words = ({}, {"region": "us", "speed": "fast"}, {"service_tier": "priority", "searches": 2})
+    extras = ({}, {"extra_nano": 5}, {"cost_nano": 9_000, "searches": 1}, {"cost_nano": 0, "searches": 1})
+    one = session("s", *(record(**name, **word, **extra) for name in names for word in words for extra in extras
+                         if not ("searches" in word and "searches" in extra)))  # fmt: skip
+    after = PriceBook.load({"my-name": "openai/gpt-5.5"})
+    costs = "SELECT cost_nano, estimate_nano, saved_nano, extra_nano FROM responses ORDER BY n"
+    whole = book_of(one, prices=after).query(costs, {})
+    for before in (PRICES, PriceBook.load(), PriceBook.load({"*": {"input": 7, "output": 9}})):
+        book = book_of(one, prices=before)
+        book.reprice(before)
+        book.reprice(after)
+        assert book.query(costs, {}) == whole
+    assert len({row[1] for row in whole}) > 6
 
 
 def test_the_served_name_is_tried_where_the_asked_one_has_no_price():
@@ -173,11 +191,9 @@ def test_numbers_beyond_64_bits_are_bent(number, kept):
 
 def test_a_book_that_could_not_be_made_is_thrown_away_quietly(monkeypatch):
     """What went wrong is raised alone."""
-    monkeypatch.setattr("sessionlog.ledger.book.TABLES", ("no SQL",))
+    monkeypatch.setattr("sessionlog.ledger.tables.tables", lambda: ("no SQL",))
     with pytest.raises(sqlite3.OperationalError):
         Book(None)
-    with pytest.raises(TypeError):
-        Book()
 
 
 def nested(depth):

@@ -11,7 +11,7 @@ import pytest
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger import upkeep
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.summary import summarise_ledger
 from sessionlog.ledger.upkeep import back_up, find_forgettable, forget, rebuild
 from tests.ledger.aged_home import AgedHome
@@ -114,6 +114,30 @@ def test_a_rebuild_puts_right_what_was_wrong(home):
     rebuilt(home)
     assert report(home) == right
     assert home.verify().is_whole
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM labels",
+        "DELETE FROM names",
+        "DELETE FROM all_sessions",
+        "DELETE FROM files",
+        "DELETE FROM files WHERE missing; UPDATE log_sessions SET facts = '{'",
+        "UPDATE log_sessions SET facts = '{}' WHERE file_id IN (SELECT id FROM files WHERE missing)",
+    ],
+)
+def test_a_rebuild_leaves_no_row_that_refers_to_a_lost_one(home, sql):
+    """Whatever is missing in a file that SQLite finds whole: then it verifies, and reports are made from it."""
+    right = report(home)[1]["requests"]
+    with home.opened() as book:
+        book.connection.executescript(sql)
+    assert not home.verify().is_whole
+    found = rebuilt(home)
+    assert (found.damaged, found.synced.read) == ("", len(home.logs()))
+    assert home.verify().is_whole
+    remembered = "DELETE FROM files WHERE missing" not in sql
+    assert (report(home)[1]["requests"] == right) == remembered
 
 
 def test_a_ledger_that_is_not_there_is_made(home):

@@ -5,13 +5,11 @@ import re
 import pytest
 
 from sessionlog.analytics.ledger_report import LedgerReport
-from sessionlog.ledger.compare import Difference
-from sessionlog.ledger.salvage import Salvaged
 from sessionlog.ledger.schema import VERSION
 from sessionlog.ledger.summary import KeptSource, Summary
 from sessionlog.ledger.sync import Synced
-from sessionlog.ledger.upkeep import Forgettable, Rebuilt
-from sessionlog.ledger.verify import Verified
+from sessionlog.ledger.upkeep import Forgettable, Rebuilt, Rescued
+from sessionlog.ledger.verify import Difference, Verified
 from sessionlog.render.ledger import render_summary
 from sessionlog.render.ledger_upkeep import (
     kept_note,
@@ -93,7 +91,7 @@ def test_a_rebuild_of_a_damaged_file_says_where_it_is_kept():
     synced = Synced(files=2, read=2, missing=0)
     assert render_rebuilt("/l", Rebuilt(synced=synced)) == "2 logs: 2 read\n"
     text = render_rebuilt(
-        "/l", Rebuilt(synced=synced, damaged="/l.damaged-1", rescued=Salvaged(files=3, records=1, calls=0, lost=2))
+        "/l", Rebuilt(synced=synced, damaged="/l.damaged-1", rescued=Rescued(files=3, records=1, calls=0, lost=2))
     )
     assert text.splitlines() == [
         "/l was damaged: it is kept as /l.damaged-1",
@@ -116,14 +114,6 @@ def test_a_whole_ledger_is_one_sentence():
     assert said() == "7 sessions compared with the logs: no difference\n"
 
 
-def test_what_is_kept_of_logs_that_are_gone_and_has_changed():
-    """The logs are named, the first of many."""
-    first, more, verdict = said(changed=("/l/a.jsonl",), changed_count=3).splitlines()
-    assert first == "✘ /l/a.jsonl: the rows of this deleted log have changed"
-    assert more == "  … and 2 logs more"
-    assert "`sessionlog ledger rebuild`" in verdict
-
-
 def test_differences_name_session_column_and_both_numbers():
     """Of many the first, and how many more."""
     one = Difference(source="native", session="s-1", column="output_tokens", ledger=12, logs=None)
@@ -135,9 +125,9 @@ def test_differences_name_session_column_and_both_numbers():
     assert derived == "✘ native:s-1 output_tokens: the ledger has 12, computed again it is nothing"
 
 
-def test_sessions_left_out_are_counted():
+def test_logs_left_out_are_counted():
     """Nobody takes them for compared."""
-    assert said(writing=2).startswith("· 2 sessions left out: their logs were being written to\n")
+    assert said(left_out=2).startswith("· 2 logs left out: new or changed since the ledger was brought up to date\n")
 
 
 def test_nothing_of_a_log_acts_on_the_terminal():
@@ -146,6 +136,6 @@ def test_nothing_of_a_log_acts_on_the_terminal():
     texts = [
         said(differences=(one,), difference_count=1, broken=(EVIL,)),
         shown(Summary(path=EVIL, exists=True, sources=(KeptSource(source=EVIL),))),
-        render_rebuilt(EVIL, Rebuilt(synced=None, damaged=EVIL, rescued=Salvaged(files=1, records=1, calls=1, lost=1))),
+        render_rebuilt(EVIL, Rebuilt(synced=None, damaged=EVIL, rescued=Rescued(files=1, records=1, calls=1, lost=1))),
     ]
     assert [CONTROLS.findall(text.replace("\n", "")) for text in texts] == [[], [], []]

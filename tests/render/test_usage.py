@@ -71,7 +71,7 @@ def test_tokens_that_the_log_does_not_have_are_unknown():
     ]
     assert (
         lines(report)[-1]
-        == "2 sessions have parts without a price (p/m) or without tokens in the log (own/f): `sessionlog pricing MODEL` "
+        == "2 sessions have parts without a price (p/m) or without tokens in the log (own/f): `sessionlog models --unpriced` "
         "shows why"
     )
     both = of(session("a", record(), record(input=0, output=0)))
@@ -126,7 +126,7 @@ def test_the_table_is_the_document():
     heading, *rows = table_of(report, wide=True)
     assert heading == [
         "PROVIDER", "MODEL", "SESSIONS", "OK", "FAILED", "OPEN", "REQUESTS", "INPUT", "CACHED", "WRITTEN", "OUTPUT",
-        "REASONING", "HIT", "SAVED", "COST", "PER OK", "TOK/S", "DURATION", "P50", "P95",
+        "REASONING", "SEARCHES", "HIT", "SAVED", "COST", "EXTRA", "PER OK", "TOK/S", "DURATION", "P50", "P95",
         "PER REQUEST",
     ]  # fmt: skip
     document = report.to_dict()
@@ -147,8 +147,8 @@ def short(values):
     return [
         human_count(values["sessions"]), percent(values["success_rate"]), human_count(values["failed_sessions"]),
         human_count(values["unfinished_sessions"]), human_count(values["requests"]), *counts.values(),
-        percent(values["cache_hit_rate"]), cost_text(values["cache_savings_usd"]),
-        cost_text(values["cost_usd"], **guess) + more, per_success,
+        human_count(values["searches"]) if values["searches"] else "–", percent(values["cache_hit_rate"]), cost_text(values["cache_savings_usd"]),
+        cost_text(values["cost_usd"], **guess) + more, cost_text(values["extra_cost_usd"] or None), per_success,
         rate(values["generation_tokens_per_second"]), duration(values["duration_ms"] or None),
         duration(values["latency_p50_ms"] or None), duration(values["latency_p95_ms"] or None),
         cost_text(values["cost_per_request"], **guess),
@@ -240,7 +240,7 @@ def test_what_has_no_price_is_named():
     [note] = [line for line in lines(of(*odd)) if "without a price" in line]
     assert (
         note
-        == "5 sessions have parts without a price (p/m0, p/m1, p/m2 and 2 more): `sessionlog pricing MODEL` shows why"
+        == "5 sessions have parts without a price (p/m0, p/m1, p/m2 and 2 more): `sessionlog models --unpriced` shows why"
     )
 
 

@@ -271,3 +271,66 @@ def test_names_are_cut_wherever_they_come_from(tmp_path):
     """A hostile name in session.start does not fill a report any more than one in a response does."""
     session = scanned(tmp_path, start(provider="p" * 9000, model="m" * 9000), ended(tokens={"input": 1}))
     assert {len(session.records[0].provider), len(session.records[0].model)} == {LONGEST_NAME}
+
+
+# --- what is billed beside a response's tokens
+
+
+def iteration(kind, given, output, **more):
+    return {"type": kind, "input_tokens": given, "output_tokens": output, **more}
+
+
+USED = {"input": 23, "output": 10, "iterations": [iteration("compaction", 180, 35), iteration("message", 23, 10)]}
+
+
+def test_a_compaction_and_an_advisor_inside_a_response_are_records_before_it(tmp_path):
+    """Each has its own model and tokens, and belongs to its response; an end that knows only the others adds nothing."""
+    advisor = iteration("advisor_message", 500, 80, model="wise", server_tool_use={"web_search_requests": 2})
+    usage = USED | {"iterations": [*USED["iterations"], advisor], "inference_geo": "us", "service_tier": "priority"}
+    session = scanned(
+        tmp_path, start(provider="anthropic", model="m"), answered(usage={"input": 1}), answered(usage=usage, response_id="r"),
+        ended(tokens={"input": 24, "output": 10}),
+    )  # fmt: skip
+    plain, compaction, advice, response = session.records
+    assert [record.usage.total for record in session.records] == [1, 215, 580, 33]
+    assert [record.kind for record in session.records] == ["", "compaction", "advisor", ""]
+    assert [record.model for record in session.records] == ["m", "m", "wise", "m"]
+    assert [record.searches for record in session.records] == [0, 0, 2, 0]
+    assert {(record.region, record.service_tier) for record in session.records[1:]} == {("us", "priority")}
+    assert (compaction.parent, advice.parent, plain.parent) == (response.key, response.key, "")
+    assert (advice.response_id, len({record.key for record in session.records})) == ("r#advisor-1", 4)
+
+
+def test_what_a_response_says_of_itself_goes_before_its_usage(tmp_path):
+    """Under the names of the event, or of an SDK inside the usage; what is standard has no name."""
+    said = {"service_tier": "flex", "speed": "fast", "region": "EU", "searches": 3}
+    usage = {"input": 1, "service_tier": "batch", "inference_geo": "us", "server_tool_use": {"web_search_requests": 2}}
+    session = scanned(
+        tmp_path, start(), answered(usage=usage, **said), answered(usage=usage), answered(usage={"input": 1})
+    )
+    found = [(one.service_tier, one.speed, one.region, one.searches) for one in session.records]
+    assert found == [("flex", "fast", "eu", 3), ("batch", "", "us", 2), ("", "", "", 0)]
+
+
+def test_a_recorded_cost_is_that_of_all_inside(tmp_path):
+    """So what is inside has no estimate beside it; without a recorded cost it has one."""
+    session = scanned(tmp_path, start(), answered(usage=USED, cost_usd=0.5), answered(usage=USED))
+    assert costs(session) == [(0, False), (500_000_000, True), (None, True), (None, True)]
+
+
+def test_an_ends_cost_covers_what_is_inside(tmp_path):
+    """By its share of the tokens."""
+    session = scanned(tmp_path, start(), answered(usage=USED), ended(cost_usd=0.248))
+    assert costs(session) == [(215_000_000, False), (33_000_000, False)]
+
+
+def test_numbers_that_are_none_inside_a_response_are_named(tmp_path):
+    """The response keeps its counts."""
+    usage = {
+        "input": 1,
+        "iterations": [iteration("compaction", "many", 5)],
+        "server_tool_use": {"web_search_requests": -1},
+    }
+    session = scanned(tmp_path, start(), answered(usage=usage))
+    assert [record.usage.total for record in session.records] == [5, 1]
+    assert session.problems.count == 2

@@ -133,7 +133,15 @@ def test_the_logs_of_others_go_on(tmp_path, folder, ours, step):
 NAMES = st.sampled_from(["m-1", "m-2", None])
 CLOCKS = st.integers(0, 1199).map(lambda s: f"10:{s // 60:02}:{s % 60:02}") | st.just("")
 COSTS = st.sampled_from([None, None, 0, 0.25, 2, -1])
-USAGES = st.builds(dict, input=st.integers(0, 9), output=st.integers(0, 9), reasoning=st.integers(0, 3)) | st.just({})
+ITERATIONS = st.lists(
+    st.builds(dict, type=st.sampled_from(["message", "compaction", "advisor_message"]), input_tokens=st.integers(0, 9)),
+    max_size=3,
+)
+USAGES = (
+    st.builds(dict, input=st.integers(0, 9), output=st.integers(0, 9), reasoning=st.integers(0, 3))
+    | st.builds(dict, input_tokens=st.integers(0, 9), iterations=ITERATIONS)
+    | st.just({})
+)
 TOTALS = st.builds(dict, input=st.integers(0, 40), output=st.integers(0, 20)) | st.none()
 METADATA = st.sampled_from([None, {"task": "a"}, {"task": float("nan")}, {"n": 2**70}])
 TURNS = st.one_of(

@@ -12,6 +12,7 @@ from typing import Any
 
 from sessionlog.conversation.agents.client import Client, object_schema, system_text
 from sessionlog.conversation.turns.pieces import AgentRequest, Piece, Reply, TextDelta
+from sessionlog.events.billing import billed_fields
 from sessionlog.events.usage import read_usage
 from sessionlog.messages.answers import AnthropicMessage
 from sessionlog.messages.message import ContentPart, Message, ToolRequest, content_of
@@ -50,6 +51,7 @@ class AnthropicParser:
             usage=read_usage(read.usage)[0],
             model=read.model,
             provider=self._provider,
+            billed=billed_fields(read.usage or {}),
             finish_reason=read.finish_reason,
         )
 

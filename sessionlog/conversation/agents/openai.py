@@ -50,6 +50,7 @@ class OpenAIParser:
             usage=None if read.usage is None else read_usage(read.usage)[0],
             model=read.model,
             provider=self._provider,
+            billed={"service_tier": read.tier} if read.tier else {},
             cost_usd=_cost(read.usage or {}),
             finish_reason=read.finish_reason,
         )

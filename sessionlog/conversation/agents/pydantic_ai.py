@@ -54,6 +54,7 @@ from sessionlog.conversation.turns.pieces import (
     ToolReturned,
 )
 from sessionlog.conversation.turns.tool import Tool, error_message, result_message
+from sessionlog.events.billing import billed_fields
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.logger.tool_timer import describe
@@ -167,6 +168,7 @@ class PydanticParser:
             usage=usage_of(response.usage),
             model=response.model_name,
             provider=response.provider_name or self._provider,
+            billed=billed_fields({**vars(response.usage), **(response.provider_details or {})}),
             finish_reason=response.finish_reason,
         )
         if calls and not submitted:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from sessionlog.conversation.log.event_codec import read_answer, read_message, read_tool_result
 from sessionlog.errors import InvalidHistory
+from sessionlog.events.billing import read_whole
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.payloads import UNREPEATED
 from sessionlog.events.tokens import TokenUsage
@@ -179,7 +180,7 @@ class Fold:
             case "llm.response":
                 self._response(data)
             case "history.add" if data.get("reason") in UNREPEATED:
-                self.usage += read_usage(data.get("usage"))[0]
+                self.usage += read_whole(data.get("usage"))[0]
                 self.state = state_of(self.messages())
             case "history.add":
                 self.state = read_state(data.get("state"), self.state)
@@ -191,7 +192,7 @@ class Fold:
                 self._end(data)
 
     def _response(self, data: Mapping[str, Json]) -> None:
-        self.usage += read_usage(data.get("usage"))[0]
+        self.usage += read_whole(data.get("usage"))[0]
         self.run.add(data)
         failed, message = bool(data.get("error")), self._answer
         partial = message.partial if message is not None and message.partial else data.get("partial")

@@ -207,7 +207,7 @@ class Recorder:
         message = None if message is None else cap_message(message)
         known = {
             **({"partial": partial} if message is None else answer_fields(message)),
-            "usage": None if given.usage is None else given.usage.to_dict(),
+            "usage": None if given.usage is None else {**given.usage.to_dict(), **given.billed},
             "cost_usd": given.cost_usd,
             "latency_ms": latency_ms,
             "model": given.model,

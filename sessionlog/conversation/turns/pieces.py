@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sessionlog.conversation.history.truncation import Truncation
+from sessionlog.events.billing import read_whole
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.messages.message import Message, ToolRequest
 
@@ -75,6 +76,8 @@ class Reply:
         usage: Tokens in disjoint classes (input is what touched no cache); None where it is unknown.
         model: The model that answered.
         provider: The provider.
+        billed: What has a price beside the tokens, under the names of an SDK's usage object: `service_tier`,
+            `inference_geo`, `server_tool_use`, `iterations`.
         cost_usd: The cost reported by the provider; None is unknown.
         finish_reason: Why it stopped, as the provider names it.
         output: The structured answer, if the agent has parsed it.
@@ -85,10 +88,18 @@ class Reply:
     usage: TokenUsage | None = None
     model: str | None = None
     provider: str | None = None
+    billed: Mapping[str, Any] = field(default_factory=dict)
     cost_usd: float | None = None
     finish_reason: str | None = None
     output: Any = None
     has_output: bool = False
+
+    @property
+    def used(self) -> TokenUsage | None:
+        """Its tokens, with those of the responses inside it."""
+        if self.usage is None or not self.billed:
+            return self.usage
+        return read_whole({**self.usage.to_dict(), **self.billed})[0]
 
     def __post_init__(self) -> None:
         _check("message", self.message, Message, "a Message: Message.assistant(text)")

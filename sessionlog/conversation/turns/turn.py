@@ -283,7 +283,7 @@ class Turn:
         is_streamed = bool(self._texts)
         self._replies.append(reply)
         self._state.conversation.add_message(message)
-        self._state.conversation.token_counter.add(reply.usage)
+        self._state.conversation.token_counter.add(reply.used)
         self._record_response(message, reply=reply)
         if message.text and not is_streamed:
             yield TextDelta(message.text)
@@ -344,7 +344,7 @@ class Turn:
             error.add_note(f"the session could not be saved either: {failure}")
 
     def _response(self, seconds: float) -> Response:
-        usages = [reply.usage for reply in self._replies if reply.usage is not None]
+        usages = [reply.used for reply in self._replies if reply.used is not None]
         costs = [reply.cost_usd for reply in self._replies if reply.cost_usd is not None]
         last = self.reply or Reply(message=Message.assistant(partial="cancelled"))
         return Response(
