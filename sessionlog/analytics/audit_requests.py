@@ -106,8 +106,13 @@ def _matched(
         near = {wire for wire, agent in links if number in {wire, agent}} | (wires & window.sessions.keys())
         wires |= near
         agents |= {agent for wire, agent in links if wire == number}
-        others = {wire.place for wire, log, _ in found.pairs if log.session_id not in agents}
-        on_wire += [one for one in found.on_wire if one.session_id in near and one.place not in others]
+        agent_of = {wire.place: log.session_id for wire, log, _ in found.pairs}
+        on_wire += [
+            one
+            for one in found.on_wire
+            if one.session_id in near
+            and (is_wire or agent_of.get(one.place, window.sessions[one.session_id].home) == number)
+        ]
         pairs |= {wire.place: (log.place, by) for wire, log, by in found.pairs if wire.session_id in near}
         summed_up |= {one.place for some, sums in found.summed_up if some[0].session_id in near for one in sums}
     return on_wire, pairs, summed_up, wires, agents

@@ -124,6 +124,11 @@ CREATE TEMP VIEW sessions AS SELECT session_key AS id, source, session, session_
 FROM whole_sessions WHERE NOT absorbed
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 """A session's key is its place, too, as several may have one id."""
+_ALL_SESSIONS = """
+CREATE TEMP VIEW all_sessions AS SELECT session_key AS id, NULL::VARCHAR AS on_wire_of, NULL::BIGINT AS home
+FROM whole_sessions
+"""
+"""What was on the wire counts in its agent's session already."""
 _LOG_SESSIONS = (
     f"CREATE TEMP VIEW log_sessions AS SELECT {_FILE} AS file_id, session_key AS session_id FROM whole_sessions"  # noqa: S608 - as above
 )
@@ -339,7 +344,7 @@ class PlaceBook(ReadBook):
         self._run("losers", _LOSERS)
         self._run("merged", merged_copies(f"({_TIED})"))
         self._duckdb.execute(_WINNERS)
-        for view in (_SESSIONS, _LOG_SESSIONS, _RESPONSES.format(label=self._label)):
+        for view in (_SESSIONS, _ALL_SESSIONS, _LOG_SESSIONS, _RESPONSES.format(label=self._label)):
             self._duckdb.execute(view)
         self._duckdb.execute("CREATE TEMP VIEW records AS FROM responses")
 

@@ -70,7 +70,7 @@ _SESSION = (
 )  # fmt: skip
 _MESSAGE = ("role", "content_json", "created_timestamp", "metadata_json")
 _CLASSES: dict[str, Any] = {kind: f"{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write")}
-_CALL = ("id", "created_timestamp", "model", *_CLASSES.values(), "cost", "cost_source")
+_CALL = ("id", "created_timestamp", "model", *_CLASSES.values(), "cost", "cost_source", "is_compaction")
 
 
 class State(Struct):
@@ -188,6 +188,7 @@ def _call(values: Json, session_id: str) -> Steps:
         model=name(values, "model"),
         cost_nano=cost_nano if values["cost_source"] == "provider_reported" else None,
         quality="estimated" if values["cost_source"] == "estimated" and counts == [None] * 4 else "exact",
+        kind="compaction" if values["is_compaction"] == 1 else "",
         final=True,
     )
 

@@ -102,14 +102,15 @@ _ROUNDED = 1000  # nano-USD that sums of rounded costs may differ
 
 
 class Used(Struct, frozen=True):
-    """What some messages have used."""
+    """What some messages have used; the cost is None if that of one of them is unknown."""
 
     usage: TokenUsage = TokenUsage()
-    cost_nano: int = 0
+    cost_nano: int | None = 0
 
     def plus(self, usage: TokenUsage, cost_nano: int | None) -> Used:
         """Return the sum."""
-        return Used(self.usage + usage, self.cost_nano + (cost_nano or 0))
+        total = None if self.cost_nano is None or cost_nano is None else self.cost_nano + cost_nano
+        return Used(self.usage + usage, total)
 
 
 class State(Struct):
@@ -247,7 +248,10 @@ def _rest(session: SessionFacts, state: State) -> Steps:
     )  # fmt: skip
     cost_nano, issues = cost(total)
     yield from (BadNumber(f"session {session.id}: {issue}") for issue in issues)
-    if found is not None and (found.usage.beyond(own.usage) or (cost_nano or 0) - own.cost_nano > _ROUNDED):
+    if None in (own.cost_nano, copied.cost_nano):
+        cost_nano = None  # that of the rest is unknown, too
+    is_dearer = (cost_nano or 0) - (own.cost_nano or 0) > _ROUNDED
+    if found is not None and (found.usage.beyond(own.usage) or is_dearer):
         whole = copied.plus(found.usage, cost_nano)
         yield Totals(
             time=read_time(session.created),

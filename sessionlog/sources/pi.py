@@ -355,6 +355,7 @@ def _answer(
         time=time,
         key=key,
         family=_family(chat.family, counts.usage) if chat.family else "",
+        rank=int(CopyRank.COPIED if chat.is_inherited else CopyRank.ORIGINAL),
         # what repeats the words of another agent's log and has no counts is no request
         tokens=counts if counts.usage or not superseded_by else None,
         provider=chat.provider,
@@ -392,6 +393,7 @@ def _side_answer(row: Row, usage: Any, time: int | None, chat: Conversation, too
         provider=UNKNOWN if tool else chat.provider,
         model=UNKNOWN if tool else chat.model,
         cost_nano=cost_nano,
+        kind="compaction" if row.type == "compaction" else "",
         final=True,
     )
     yield Session(thread="", agent=chat.agent)

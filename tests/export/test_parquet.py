@@ -177,7 +177,7 @@ def test_a_log_of_which_the_wire_knows_better_counts_once_on_two_machines(tmp_pa
     alone.export(prices=PRICES)
     with counted(both.team) as connection:
         found = connection.execute("SELECT session, input_tokens, output_tokens FROM requests ORDER BY 2").fetchall()
-    assert found == [("w", 10, 5), ("s", 99, 5)]
+    assert found == [("s", 10, 5), ("s", 99, 5)]
 
 
 def test_a_second_export_writes_nothing(machine):

@@ -107,7 +107,7 @@ def test_rows_that_were_made_of_a_log_and_the_wire_are_gone(tmp_path):
     assert book.query(sums.format("records"), {}) == book.query(sums.format("quarter_hours"), {}) == [(3, 171)]
     listed = """SELECT s.source, SUM(r.requests) FROM sessions s JOIN quarter_hours r ON r.session_id = s.id
         GROUP BY 1 ORDER BY 1"""
-    assert book.query(listed, {}) == [("claude-code", 2), ("native", 1)]
+    assert book.query(listed, {}) == [("claude-code", 3)]
     assert book.query("SELECT COUNT(*) FROM responses", {}) == [(4,)]
     assert not list(compare_derived(book.copy()))
     book.close()

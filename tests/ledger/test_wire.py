@@ -56,6 +56,10 @@ def counted(*sessions):
     return answers[0]
 
 
+HOMES = """SELECT s.source, s.session, SUM(r.requests), SUM(r.input) FROM quarter_hours r
+    JOIN sessions s ON s.id = r.session_id GROUP BY 1, 2 ORDER BY 1, 2"""
+
+
 def answer_of(book):
     """What counts, by session; derived values are as if they were derived anew."""
     rows = sorted(book.query(COUNTED, {"noon": NOON}), key=lambda row: (row[:6], repr(row)))
@@ -102,6 +106,18 @@ def test_an_agent_that_another_one_started_counts_once():
     wire = on_wire("w", at(9, response_id="a"), at(12, response_id="p"), of="codex")
     logs = in_log("s", at(9, response_id="a")), in_log("p", at(12, response_id="p"), source="pi")
     assert [row[:2] for row in totals(wire, *logs)] == [("s", 1), ("p", 1)]
+
+
+def test_what_no_log_has_is_summed_in_the_session_of_the_others():
+    """That in which most of them are."""
+    wire = on_wire("w", at(2, input=3), at(9, response_id="a"), at(20, response_id="b"), at(30, response_id="c"))
+    logs = in_log("s", at(9, response_id="a")), in_log("t", at(20, response_id="b"), at(30, response_id="c"))
+    book = book_of(wire, *logs)
+    assert book.query(HOMES, {}) == [("codex", "s", 1, 10), ("codex", "t", 3, 23)]
+    book.forget(book.query("SELECT id FROM files WHERE path = 't.jsonl'", {})[0])
+    assert book.query(HOMES, {}) == [("codex", "s", 4, 33)]
+    book.forget(book.query("SELECT id FROM files WHERE path = 's.jsonl'", {})[0])
+    assert book.query(HOMES, {}) == [("native", "w", 4, 33)]
 
 
 def test_what_no_log_has_counts_on_the_wire():

@@ -30,6 +30,7 @@ Traps:
   request as a turn without a last message, and nothing else.
 - `thread_settings_applied.thread_settings.service_tier` is what requests ask for until the next such row; since 0.153
   the usage rows name the tier that was served. `fast` is `priority`; `default`, `auto`, null and nothing are standard.
+- A `web_search_call` whose action is `search` is billed by OpenAI; the next usage row is that of its response.
 - `originator` is free text, and other agents write this format too: their models are unknown without a turn_context.
 - A crash leaves a torn row; when the thread is resumed, the next row is glued to it.
 - `history.jsonl` and `session_index.jsonl` in the home are no logs.
@@ -228,7 +229,7 @@ def _make_source(row: type[Row], meaning: Callable[[Any, Any], Steps]) -> Source
         finish=finish,
         session_of=_session_of,
         name_sessions=_name_sessions,
-        parser_version=7,
+        parser_version=8,
         subagent_logs=_subagent_logs,
         parent_of=_parent_of,
     )

@@ -58,7 +58,9 @@ from sessionlog.messages.genai import (
     PROVIDER,
     RESPONSE_ID,
     RESPONSE_MODEL,
+    SEARCHES,
     SENT,
+    SERVICE_TIER,
     STATUS,
     SYSTEM,
     TOOL,
@@ -95,6 +97,7 @@ from sessionlog.sources.kit import (
     name,
     read_duration,
     read_json,
+    read_tier,
     source,
     text,
     text_of,
@@ -447,6 +450,8 @@ def _response(row: Call, state: State) -> Steps:
         text=parts,
         reasoning=parts,
         response_id=row.response_id,
+        service_tier=read_tier(row.first(*SERVICE_TIER)),
+        searches=read_count(row.attributes.get(SEARCHES))[0],
     )
     for message in row.answered:
         state.known[message.likeness] = state.known.get(message.likeness, 0) + 1

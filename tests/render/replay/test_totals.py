@@ -80,7 +80,7 @@ def test_a_price_estimates_what_the_log_does_not_say():
     """The estimate is made with the asked model, and is marked; a recorded cost is left alone."""
     asked = []
 
-    def price(provider, model, usage, time_ns):
+    def price(provider, model, usage, time_ns, **_):
         asked.append((provider, model, usage.output, time_ns))
         return 2_000_000
 
@@ -94,7 +94,7 @@ def test_a_price_estimates_what_the_log_does_not_say():
 def test_the_model_that_served_is_priced_before_the_one_asked_for():
     """What answered is what is billed; then attempt.requested_model, then the request's, then the session's."""
     asked = []
-    price = lambda _provider, model, _usage, _time: asked.append(model)  # noqa: E731 - returns None: no price
+    price = lambda _provider, model, _usage, _time, **_: asked.append(model)  # noqa: E731 - returns None: no price
     usage = {"usage": {"input": 1, "output": 1}, "model": "served"}
     served({**usage, "attempt": {"requested_model": "wanted"}}, price, model="configured")
     served(usage, price, model="configured")
@@ -106,7 +106,7 @@ def test_the_model_that_served_is_priced_before_the_one_asked_for():
 def test_a_response_is_priced_for_the_provider_that_served_it():
     """Its own provider, by either name that logs have for it, before the session's; as its record in the ledger."""
     asked = []
-    price = lambda provider, *_: asked.append(provider)  # noqa: E731 - returns None: no price
+    price = lambda provider, *_, **__: asked.append(provider)  # noqa: E731 - returns None: no price
     response = {"usage": {"input": 1, "output": 1}, "model": "m", "provider": "lmstudio"}
     assert served(response, price, v=1, provider="openai").cost is None
     served({**response, "attempt": {"provider_system": "vllm"}}, price, v=1, provider="openai")
@@ -118,7 +118,7 @@ def test_a_response_is_priced_for_the_provider_that_served_it():
 def test_a_response_names_the_model_of_its_request():
     """Several requests may be under way: the last one is not always its own."""
     asked = []
-    price = lambda _provider, model, *_: asked.append(model)  # noqa: E731 - as above
+    price = lambda _provider, model, *_, **__: asked.append(model)  # noqa: E731 - as above
     events = [
         event("llm.request", {"model": "other", "messages": []}),
         event("llm.response", {"usage": {"input": 1}, "requested_model": "mine"}),
