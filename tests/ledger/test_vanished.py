@@ -26,8 +26,8 @@ def home(tmp_path):
 
 def counted(home, *, live=False, ledger=True):
     """Requests and output tokens that count."""
-    where = Where(ledger=home.ledger if ledger else None, env=home.env, live=live)
-    [sums] = ask(where, PRICES, lambda book: book.query(_SUMS, {}))
+    where = Where(ledger=home.ledger if ledger else None, env=home.env, prices=PRICES, live=live)
+    [sums] = ask(where, lambda book: book.query(_SUMS, {}))
     return sums
 
 
