@@ -72,8 +72,8 @@ TABLE = (
 
 _SESSION = {
     **{name: f"s.{name}" for name in (
-        "source", "session", "path", "start_ns", "last_ns", "project", "harness", "route", "prompt", "error", "counted",
-        "archived", "parent",
+        "id", "source", "session", "path", "start_ns", "last_ns", "project", "harness", "route", "prompt", "error",
+        "counted", "archived", "parent",
     )},
     "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
     "duration_ms": "COALESCE(s.duration_ms, g.active_ms)",
@@ -257,12 +257,13 @@ def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, An
 
     book.query(_MODELS.format(tables=tables, where=where), parameters, add_model)
     summed = select(measures((*USED, "active_ms")), f"FROM {tables} WHERE {where}", by=_ID)
-    by = {"id": "s.id"}
+    read = reader(_SESSION)
 
-    def summary(keys: Mapping[str, int], **values: Any) -> SessionSummary:
-        values |= {name: same.setdefault(values[name], values[name]) for name in _SAME}
-        values |= {name: bool(values[name]) for name in ("counted", "archived")}
-        return SessionSummary(**values, models=models.pop(keys["id"], ()))
+    def summary(row: tuple[Any, ...]) -> SessionSummary:
+        values = read(row)
+        for name in _SAME:
+            values[name] = same.setdefault(values[name], values[name])
+        values |= {"counted": bool(values["counted"]), "archived": bool(values["archived"])}
+        return SessionSummary(models=models.pop(values.pop("id"), ()), **values)
 
-    sql = select(by | _SESSION, _OF_SESSIONS.format(sums=summed))
-    return book.query(sql, parameters, reader(summary, _SESSION, by=by))
+    return book.query(select(_SESSION, _OF_SESSIONS.format(sums=summed)), parameters, summary)

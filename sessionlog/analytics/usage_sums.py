@@ -7,7 +7,17 @@ in the totals, with its whole duration. The module imports little, because both 
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import STATUS
-from sessionlog.analytics.sums import IN_PROVENANCE, USED, added, by_provenance, measures, read_rows, select, sums
+from sessionlog.analytics.sums import (
+    IN_PROVENANCE,
+    USED,
+    added,
+    by_provenance,
+    measures,
+    read_rows,
+    reader,
+    select,
+    sums,
+)
 from sessionlog.ledger.histogram import counts_of, percentile
 from sessionlog.ledger.quarter_hours import OF_PARTS
 
@@ -114,19 +124,17 @@ def fill_shares(
 
 def sums_of(query: Query, make: Callable[..., T], names: Sequence[str] = ()) -> list[T]:
     """Return what `make` makes of the sums of each group, with its `keys`; without names of the totals."""
+    by = {name: name for name in map("k{}".format, range(len(names)))}
+    columns, source = (_ROW, _OF_ROW) if names else ({name: name for name in _ROW}, _OF_TOTALS)
+    read = reader(columns, by=by)
 
-    def row(*, keys: Mapping[str, Any] | None = None, latencies: str | None, generation_us: int, **values: Any) -> T:
-        counts = counts_of(latencies)
-        return make(
-            keys=dict(zip(names, map(str, (keys or {}).values()), strict=True)),
-            generation_ms=generation_us / 1000,
-            **values,
-            **{f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)},
-        )
+    def row(values: dict[str, Any]) -> T:
+        counts = counts_of(values.pop("latencies"))
+        values["keys"] = dict(zip(names, map(str, values.get("keys", {}).values()), strict=True))
+        values["generation_ms"] = values.pop("generation_us") / 1000
+        return make(**values, **{f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)})
 
-    if not names:
-        return read_rows(query, row, {name: name for name in _ROW}, _OF_TOTALS, {})
-    return read_rows(query, row, _ROW, _OF_ROW, {}, by={name: name for name in map("k{}".format, range(len(names)))})
+    return [row(read(found)) for found in query(select(columns, source, by=by), {})]
 
 
 def provenance(query: Query) -> dict[str, int]:
