@@ -82,11 +82,15 @@ _MEANINGS = {
     "cost_usd": "both together; NULL if neither is known",
     "cost_is_partial": "1 if a part of it has no price",
     "cache_savings_usd": "what it would cost more without a cache, at list prices",
+    "extra_cost_usd": "the part of the cost that is charged beside tokens, for web searches",
+    "searches": "web searches of the provider's own tool",
     "latency_ms": "the call's time",
     "granularity": "`request`, or `session` for a whole session in one row",
     "quality": "exact, partial or estimated",
     "speed": "the speed paid for, e.g. fast",
     "service_tier": "the tier paid for",
+    "region": "where it was computed, if that has a price of its own; empty if not",
+    "kind": "what it was made for inside another response, e.g. advisor; empty for an answer",
     "archived": "1 if the log has been deleted since",
     "path": "the log",
     "skill": "the skill that the log charges the response to; empty for none",
@@ -129,7 +133,10 @@ def _time(column: str) -> str:
     return f"strftime('%Y-%m-%dT%H:%M:%S', {seconds}, 'unixepoch') || printf('.%06dZ', {part} / 1000)"
 
 
-_USD = {"cost_nano": "known_cost_usd", "estimate_nano": "estimated_cost_usd", "saved_nano": "cache_savings_usd"}
+_USD = {
+    "cost_nano": "known_cost_usd", "estimate_nano": "estimated_cost_usd", "saved_nano": "cache_savings_usd",
+    "extra_nano": "extra_cost_usd",
+}  # fmt: skip
 _NUMBERS = {
     column.name: f"{column.name}_tokens" if "tokens" in column.words
     else _USD.get(column.name, column.name.replace("_nano", "_usd"))
