@@ -129,8 +129,8 @@ def _money(log: Log, session: str | None, path: str, prices: str | None, *, has_
     book = cache(lambda: own or PriceBook.load())
     env = {**os.environ, "SESSIONLOG_DIR": settings.session_dir}
 
-    def price(*args: Any) -> int | None:
-        return book().price(*args)  # loading takes 40 ms: the head of the session is shown before
+    def price(*args: Any, **billed: Any) -> int | None:
+        return book().price(*args, **billed)  # loading takes 40 ms: the head of the session is shown before
 
     def totals() -> SessionSummary | None:
         with scan_progress() if has_bar else nullcontext() as progress:

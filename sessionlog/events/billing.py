@@ -29,6 +29,15 @@ _SEARCHES = (
 )
 
 
+class Billed(NamedTuple):
+    """What changes the price of a response's tokens, and what is billed beside them; empty where that is standard."""
+
+    service_tier: str = ""
+    speed: str = ""
+    region: str = ""
+    searches: int = 0
+
+
 class Inner(NamedTuple):
     """A response inside another one.
 
@@ -76,6 +85,20 @@ def read_inner(usage: object, total: TokenUsage) -> tuple[list[Inner], tuple[str
         found.append(Inner(f"{kind}-{number}", kind, model if isinstance(model, str) else "", used, searches, fields))
     is_sum = _counts(everything) == _counts(total)
     return ([], ()) if is_sum else ([one for one in found if one.usage or one.searches], tuple(issues))
+
+
+def read_billed(response: Mapping[str, Any]) -> tuple[Billed, str | None]:
+    """Return what the price of a payload of llm.response depends on, and what is wrong with it."""
+    usage = _fields(response.get("usage"))
+    searches, issue = read_searches(usage)
+    if response.get("searches") is not None:
+        searches, issue = read_count(response["searches"])
+    return Billed(
+        read_tier(response.get("service_tier") or usage.get("service_tier")),
+        read_speed(response.get("speed") or usage.get("speed")),
+        read_region(response.get("region") or usage.get("inference_geo")),
+        searches,
+    ), issue
 
 
 def read_whole(usage: object) -> tuple[TokenUsage, tuple[str, ...]]:

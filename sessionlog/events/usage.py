@@ -99,7 +99,8 @@ def loggable_usage(value: Any) -> Any:
         data = usage_fields(value)
         if issues:
             return data or value
-        data |= {name: _plain(data[name]) for name in _NESTED & data.keys()}
+        if not _NESTED.isdisjoint(data):
+            data |= {name: _plain(data[name]) for name in _NESTED & data.keys()}
         if not data.keys().isdisjoint(TOKEN_CLASSES):
             return data
         rest = {name: item for name, item in data.items() if item and name not in _CLASS_NAMES | _DETAILS | _TOTALS}

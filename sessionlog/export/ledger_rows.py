@@ -43,9 +43,9 @@ WHERE r.n >= 0 AND f.missing <> {ELSEWHERE} AND s.counted AND r.session_id {{cho
 """  # noqa: S608 - names of the schema
 """`m` is the row that was merged from this one's place and another copy's counts."""
 _COLUMNS = (
-    "r.session_id", "r.label_id", "r.superseded_by", "r.estimate_nano", "r.saved_nano", "r.copy_rank", "r.time_ns",
-    "r.requests", "r.failed <> 0", "r.input", "r.output", "r.cache_read", "r.cache_write", "r.cache_write_1h",
-    "r.reasoning", "r.cost_nano", "r.priced <> 0", "r.latency_ms", "r.active_ms",
+    "COALESCE(s.home, r.session_id)", "r.label_id", "r.superseded_by", "r.estimate_nano", "r.saved_nano", "r.copy_rank",
+    "r.time_ns", "r.requests", "r.failed <> 0", "r.input", "r.output", "r.cache_read", "r.cache_write",
+    "r.cache_write_1h", "r.reasoning", "r.cost_nano", "r.priced <> 0", "r.latency_ms", "r.active_ms",
     *(f"r.{name}" for name in EXPORTED),
 )  # fmt: skip
 _SELECTED = """(r.key IN (SELECT r.key FROM {tables} WHERE r.key IS NOT NULL AND {where})
@@ -60,7 +60,7 @@ WHERE f.missing <> {ELSEWHERE} AND r.session_id {{chosen}}
 """  # noqa: S608 - names of the schema
 _SESSIONS = f"""
 SELECT {{is_selected}}, s.id, s.parent, s.end_status, s.project, s.harness, s.start_ns, s.last_ns, s.duration_ms,
-    s.turns, s.counted <> 0, {NOTHING_LEFT}, s.part <> 0, main.start_ns, main.last_ns
+    s.turns, s.counted <> 0, s.home IS NOT NULL OR {NOTHING_LEFT}, s.part <> 0, main.start_ns, main.last_ns
 FROM all_sessions s LEFT JOIN (
     SELECT t.session_id, MIN(t.facts ->> '$.start_ns') AS start_ns, MAX(t.facts ->> '$.last_ns') AS last_ns
     FROM log_sessions t LEFT JOIN files f ON f.id = t.file_id

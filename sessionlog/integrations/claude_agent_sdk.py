@@ -24,8 +24,8 @@ from time import monotonic
 from typing import Any
 
 from sessionlog.errors import NotRecorded
+from sessionlog.events.billing import read_whole
 from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
-from sessionlog.events.usage import read_usage
 from sessionlog.integrations.runs import Guard, Runs
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.logger.tool_timer import is_cancellation
@@ -234,7 +234,7 @@ class _Recording:
 
     def _add_late(self, log: SessionLogger, before: Any, usage: Any) -> None:
         """Add to the totals what a response used beyond the usage that was written."""
-        old, new = read_usage(before)[0], read_usage(usage)[0]
+        old, new = read_whole(before)[0], read_whole(usage)[0]
         more = {name: max(0, getattr(new, name) - getattr(old, name)) for name in TOKEN_CLASSES}
         log.totals.usage += TokenUsage(**more)
 

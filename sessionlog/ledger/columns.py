@@ -93,6 +93,7 @@ class Session(NamedTuple):
     archived: int
     elsewhere: int = 0
     on_wire_of: str | None = None
+    home: int | None = None
 
 
 class Label(NamedTuple):

@@ -69,21 +69,45 @@ def _sums() -> tuple[Column, ...]:
 def _select(session: str, label: str, time: str, names: Sequence[str]) -> str:
     """Return the place of a total and the columns with these names, as expressions on responses `r`."""
     places = (f"{session} AS session_id", f"{label} AS label_id", f"{time} AS time_ns")
-    sums = (f"{_DERIVED[name][1] if name in _DERIVED else f'SUM(r.{name})'} AS {name}" for name in names)
+    sums = (f"{_expression(name)} AS {name}" for name in names)
     return f"SELECT {', '.join((*places, *sums))}"
 
+
+_RESPONSES = "responses r LEFT JOIN all_sessions w ON w.id = r.session_id AND w.home IS NOT NULL"
+_HOME = "COALESCE(w.home, r.session_id)"
+"""The session in which a response counts: that of an agent for what only the wire has of it (see `wire`)."""
+
+
+def _expression(name: str) -> str:
+    """Return the expression of a sum; what only the wire has of a session took no time beside what its log has."""
+    if name in _DERIVED:
+        return _DERIVED[name][1]
+    return "SUM(CASE WHEN w.home IS NULL THEN r.active_ms ELSE 0 END)" if name == "active_ms" else f"SUM(r.{name})"
+
+
+_WITH_HOMES = (
+    """INSERT OR REPLACE INTO temp.summed SELECT DISTINCT home, NULL FROM all_sessions WHERE on_wire_of IS NOT NULL
+    AND home IS NOT NULL AND (id IN (SELECT id FROM temp.summed) OR home IN (SELECT id FROM temp.summed))""",
+    """INSERT OR REPLACE INTO temp.summed SELECT id, NULL FROM all_sessions WHERE on_wire_of IS NOT NULL
+    AND home IN (SELECT id FROM temp.summed)""",
+)
+"""A session and what is only on the wire of it are summed together."""
 
 _OF_SESSIONS = """(SELECT DISTINCT file_id, session_id, since_ns
           FROM log_sessions JOIN temp.summed ON id = session_id) t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id
+    LEFT JOIN all_sessions w ON w.id = r.session_id AND w.home IS NOT NULL
     WHERE r.counts AND COALESCE(r.time_ns >= t.since_ns, TRUE)"""
 _DELETE = """DELETE FROM quarter_hours WHERE session_id IN (SELECT id FROM temp.summed)
     AND COALESCE(time_ns >= (SELECT since_ns FROM temp.summed WHERE id = session_id), TRUE)"""
 
-_EDGES = """{single} FROM responses r
+_EDGES = f"""{{single}} FROM {_RESPONSES}
     WHERE r.file_id IN (SELECT t.file_id FROM quarter_hours c CROSS JOIN log_sessions t ON t.session_id = c.session_id
-        WHERE c.time_ns IN (:first_quarter, :last_quarter))
-    AND r.counts AND ({edges}) GROUP BY r.file_id, r.n"""
+        WHERE c.time_ns IN (:first_quarter, :last_quarter)
+        UNION ALL SELECT t.file_id FROM all_sessions s CROSS JOIN log_sessions t ON t.session_id = s.id
+        WHERE s.on_wire_of IS NOT NULL AND s.home IN (SELECT c.session_id FROM quarter_hours c
+            WHERE c.time_ns IN (:first_quarter, :last_quarter)))
+    AND r.counts AND ({{edges}}) GROUP BY r.file_id, r.n"""  # noqa: S608 - names of the schema
 """Records of the quarter hours that a window cuts. Only logs with a session in them are read: without `CROSS JOIN`
 SQLite may read all records."""
 
@@ -96,12 +120,14 @@ def fill_totals(connection: sqlite3.Connection, sessions: Mapping[int, int | Non
     """Sum the records of these sessions from a time on (None: of any time), or the records of all sessions."""
     if sessions is None:
         connection.execute("DELETE FROM quarter_hours")
-        _fill(connection, "responses r WHERE r.counts")
+        _fill(connection, f"{_RESPONSES} WHERE r.counts")
         return
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS summed (id INTEGER PRIMARY KEY, since_ns INTEGER)")
     connection.execute("DELETE FROM temp.summed")
     rows = sorted((session, _begin_of_quarter(since_ns)) for session, since_ns in sessions.items())
     connection.executemany("INSERT INTO temp.summed VALUES (?, ?)", rows)
+    for statement in _WITH_HOMES:
+        connection.execute(statement)
     connection.execute(_DELETE)
     _fill(connection, _OF_SESSIONS)
 
@@ -125,7 +151,7 @@ def add_totals(connection: sqlite3.Connection, totals: Sequence[tuple[Any, ...]]
 def _fill(connection: sqlite3.Connection, records: str) -> None:
     from sessionlog.ledger.storable import rows_of
 
-    names, select = ", ".join(names_of_totals()), _select("r.session_id", "r.label_id", _QUARTER, _names_of_sums())
+    names, select = ", ".join(names_of_totals()), _select(_HOME, "r.label_id", _QUARTER, _names_of_sums())
     rows_of(connection, f"INSERT INTO quarter_hours ({names}) {select} FROM {records} GROUP BY 1, 2, 3")
 
 
@@ -160,7 +186,7 @@ def parts(start_ns: int | None, end_ns: int | None, names: Sequence[str] = ()) -
         return f"(SELECT * {inside})", parameters
     parameters |= {"first_quarter": _or(first), "last_quarter": _or(last)}
     names = names or _names_of_sums()
-    single = _select("MIN(r.session_id)", "MIN(r.label_id)", "MIN(r.time_ns)", names)
+    single = _select(f"MIN({_HOME})", "MIN(r.label_id)", "MIN(r.time_ns)", names)
     whole = f"SELECT {', '.join((*_PLACE, *names))} {inside}"
     return f"({whole} UNION ALL {_EDGES.format(single=single, edges=' OR '.join(edges))})", parameters
 

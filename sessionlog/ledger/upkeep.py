@@ -19,20 +19,18 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.events.names import UNKNOWN
-from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Label, Name, Row
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.opening import is_damaged, open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.sessions import facts_of
-from sessionlog.ledger.store import is_damaged, open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, Synced, scan_here
 from sessionlog.ledger.tables import migrate
 from sessionlog.ledger.trust import is_older
 from sessionlog.ledger.verify import REFERENCES, check_file
 from sessionlog.pricing.book import PriceBook
-
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,12 +321,7 @@ def _copy(path: str, copy: str) -> None:
 def _take_place(new: str, path: str) -> None:
     """Replace a ledger's file by a new one, and empty the old write-ahead log, which does not belong to it."""
     files.replace_file(f"{path}-wal", [])
-    files.replace_file(path, _pieces(new))
-
-
-def _pieces(path: str) -> list[bytes]:
-    with files.open_log(path) as file:
-        return list(iter(lambda: file.read(_PIECE), b""))
+    files.replace_files([(new, path)])
 
 
 def _free_name(name: str) -> str:

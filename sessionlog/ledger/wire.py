@@ -5,7 +5,8 @@ of it and a row of a log are the same one if they have the same provider's id of
 tokens are equal and the row is of that source, and of the time of the session on the wire: the first with the first.
 
 Of the two the better record counts, the log's if they are equal: the better quality (exact, partial, estimated), then
-the greatest output, then the greatest total. What no log has counts where it is, in the session on the wire.
+the greatest output, then the greatest total. What no log has counts on the wire. Sums of sessions have both in the
+agent's session, the `home` of that on the wire.
 
 Some logs have sums of requests without a row: a compaction, or all that a run used. The requests only on the wire, in
 its time, that add up to it are the same ones, and the sum counts. If none do, all are: the greater total counts.
@@ -17,7 +18,7 @@ near the changed sessions are decided again. Without any session on the wire thi
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,6 +92,7 @@ class WireSession(NamedTuple):
     of: str
     project: str
     id: int
+    home: int | None
 
 
 class Window(NamedTuple):
@@ -125,11 +127,12 @@ class Matches(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The time of a session, and whether it was recorded on the wire."""
+    """The time of a session, whether it was recorded on the wire, and the session in which it counts."""
 
     start_ns: int
     last_ns: int
-    is_wire: bool
+    is_wire: int
+    home: int | None
 
 
 def has_wire(connection: sqlite3.Connection) -> bool:
@@ -140,9 +143,9 @@ def has_wire(connection: sqlite3.Connection) -> bool:
 
 def spans_of(connection: sqlite3.Connection, sessions: Collection[int]) -> list[Span]:
     """Return the times of sessions."""
-    columns = "start_ns, last_ns, on_wire_of IS NOT NULL"
+    columns = "start_ns, last_ns, on_wire_of IS NOT NULL, home"
     sql = f"SELECT {columns} FROM all_sessions WHERE id {choose(connection, sessions)} AND start_ns <= last_ns"  # noqa: S608 - no values
-    return [Span(start, last, bool(is_wire)) for start, last, is_wire in connection.execute(sql)]
+    return [Span._make(row) for row in connection.execute(sql)]
 
 
 def decide(connection: sqlite3.Connection, changed: Collection[int] | None, before: Iterable[Span]) -> set[int]:
@@ -155,25 +158,39 @@ def decide(connection: sqlite3.Connection, changed: Collection[int] | None, befo
     """
     before = list(before)
     near = None if changed is None else [*before, *spans_of(connection, changed)]
-    moved: set[int] = set()
+    moved = {span.home for span in before if span.home is not None}
     for window in windows(connection, (span for span in before if span.is_wire)):
         if near is None or any(window.first_ns <= span.last_ns and window.last_ns >= span.start_ns for span in near):
             requests = requests_in(connection, window)
-            replaced = set(_replaced(match(window, requests)))
+            matches = match(window, requests)
+            replaced = set(_replaced(matches))
             changes = [one for one in requests if bool(one.counts) == (one.place in replaced)]
             flags = [(not one.counts, *one.place) for one in changes]
             connection.executemany("UPDATE responses SET counts = ? WHERE file_id = ? AND n = ?", flags)
             moved.update(one.session_id for one in changes)
+            moved |= _bring_home(connection, window, matches)
     return moved
+
+
+def _bring_home(connection: sqlite3.Connection, window: Window, matches: Matches) -> set[int]:
+    """Set the session of which most requests of each session on the wire are; return those for which that is new."""
+    links = [(wire.session_id, log.session_id) for wire, log, _ in matches.pairs]
+    links += [(on_wire[0].session_id, sums[0].session_id) for on_wire, sums in matches.summed_up]
+    homes: dict[int, int] = {}
+    for (wire, log), _ in Counter(links).most_common():
+        homes.setdefault(wire, log)
+    moved = [(homes.get(one.id), one.id, one.home) for one in window.sessions.values() if homes.get(one.id) != one.home]
+    connection.executemany("UPDATE all_sessions SET home = ? WHERE id = ?", [new[:2] for new in moved])
+    return {session for new in moved for session in new if session is not None}
 
 
 def windows(connection: sqlite3.Connection, vanished: Iterable[Span] = ()) -> list[Window]:
     """Return the windows of all sessions on the wire, also those of some that are not there any more."""
-    sql = """SELECT start_ns, last_ns, session, on_wire_of, project, id FROM all_sessions
+    sql = """SELECT start_ns, last_ns, session, on_wire_of, project, id, home FROM all_sessions
         WHERE on_wire_of IS NOT NULL AND NOT elsewhere AND start_ns <= last_ns"""
     known = [WireSession._make(row) for row in connection.execute(sql)]
     found: list[Window] = []
-    for one in sorted([*known, *(WireSession(span.start_ns, span.last_ns, "", "", "", 0) for span in vanished)]):
+    for one in sorted([*known, *(WireSession(span.start_ns, span.last_ns, "", "", "", 0, None) for span in vanished)]):
         first, last = max(one.start_ns - NEAR_NS, -_LAST_NS), min(one.last_ns + NEAR_NS, _LAST_NS)
         sessions = {one.id: one} if one.id else {}
         if found and first <= found[-1].last_ns:
@@ -213,6 +230,8 @@ def pair(
 ) -> list[Pair]:
     """Pair requests by equal ids, then by equal tokens: each with the first that is left, in their order.
 
+    Of equal ids those with equal tokens go first, because some gateways give all answers one id.
+
     Args:
         some: Requests in the order of time.
         others: Those that may be the same, also in order.
@@ -221,13 +240,17 @@ def pair(
     some, others = list(some), list(others)
     found: list[Pair] = []
     used: set[tuple[int, int]] = set()
+
+    def is_near(one: Request, other: Request) -> bool:
+        return abs(one.time_ns - other.time_ns) <= NEAR_NS
+
+    def is_alike(one: Request, other: Request) -> bool:
+        return None in {one.response_id, other.response_id} and may_be_one(one, other)
+
     ways: tuple[tuple[str, Callable[[Request], Hashable], Callable[[Request, Request], bool]], ...] = (
-        ("id", lambda one: one.response_id, lambda one, other: abs(one.time_ns - other.time_ns) <= NEAR_NS),
-        (
-            "tokens",
-            lambda one: (one.tokens, one.failed),
-            lambda one, other: None in {one.response_id, other.response_id} and may_be_one(one, other),
-        ),
+        ("id", lambda one: one.response_id and (one.response_id, one.tokens), is_near),
+        ("id", lambda one: one.response_id, is_near),
+        ("tokens", lambda one: (one.tokens, one.failed), is_alike),
     )
     for matched_by, key, is_same in ways:
         left: dict[Hashable, deque[Request]] = {}

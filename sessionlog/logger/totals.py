@@ -8,6 +8,7 @@ from typing import Any
 from sessionlog.events.billing import read_whole
 from sessionlog.events.money import read_usd, usd
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.events.usage import read_usage
 
 _INTERRUPTED = ("cancelled", "interrupted")
 
@@ -36,7 +37,9 @@ class Totals:
         self.responses += 1
         logged = data.get("usage")
         self.counted += logged is not None
-        usage, issues = read_whole(logged)
+        usage, issues = read_usage(logged)
+        if type(logged) is dict and "iterations" in logged:
+            usage, issues = read_whole(logged)
         self.usage += usage
         cost, issue = read_usd(data.get("cost_usd"))
         if cost is not None:

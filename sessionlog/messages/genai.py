@@ -19,6 +19,15 @@ PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.vendor")
 RESPONSE_MODEL = ("gen_ai.response.model", "llm.response.model")
 MODEL = ("gen_ai.request.model", "llm.request.model", *RESPONSE_MODEL)
 RESPONSE_ID = "gen_ai.response.id"
+SERVICE_TIER = (
+    "openai.response.service_tier",
+    "gen_ai.openai.response.service_tier",
+    "openai.request.service_tier",
+    "gen_ai.openai.request.service_tier",
+)
+"""That of the response goes before the one that was asked for."""
+SEARCHES = "gen_ai.usage.details.web_search_requests"
+"""Of pydantic-ai: billed searches of the provider's own tool."""
 FINISH_REASONS = "gen_ai.response.finish_reasons"
 FIRST_CHUNK = ("gen_ai.response.time_to_first_chunk", "gen_ai.client.operation.time_to_first_chunk")
 """Seconds."""

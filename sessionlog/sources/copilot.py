@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sessionlog.events.tokens import read_count
 from sessionlog.sources.copilot_store import (
@@ -49,6 +50,7 @@ from sessionlog.sources.copilot_store import (
 from sessionlog.sources.databases import TableRow, has_columns
 from sessionlog.sources.kit import (
     SUB_AGENT,
+    UNKNOWN,
     At,
     BadNumber,
     CopyRank,
@@ -66,7 +68,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     either,
-    first_of,
     folder,
     folder_of,
     head_rows,
@@ -82,6 +83,8 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
+from sessionlog.sources.record import ScannedSession
 
 _CHARGED = (
     int(CopyRank.ORIGINAL) + 1
@@ -110,6 +113,7 @@ class State(Struct):
         used: Model → what the processes that have ended used, in a log without usage records.
         last: Model → the sums of the last one.
         answered: Output tokens of the answers since.
+        is_compacted: There was a compaction since.
     """
 
     session: str = ""
@@ -121,6 +125,7 @@ class State(Struct):
     used: dict[str, Sum] = {}
     last: dict[str, Sum] = {}
     answered: int = 0
+    is_compacted: bool = False
 
 
 def _begin(path: str) -> State:
@@ -177,6 +182,9 @@ def _event(row: Row, state: State) -> Steps:
             yield At(time)
             metrics = mapping(data, "modelMetrics") or mapping(data, "accountingSnapshot", "modelMetrics")
             yield from _totals(time, metrics, state)
+        case "session.compaction_complete":
+            state.is_compacted = state.is_compacted or data.get("success") is True
+            yield At(time)
         case "abort":
             yield Status(time, "cancelled")
         case _:
@@ -193,7 +201,7 @@ def _totals(time: int | None, metrics: Json, state: State) -> Iterator[Step]:
             requests, _ = read_count(mapping(logged, "requests").get("count"))
             now[model] = Sum(counts.usage, requests, nano_usd(mapping(logged).get("totalNanoAiu")) or 0)
     before = state.last if _is_continued(now, state) else {}
-    state.last, state.answered = now, 0
+    state.last, state.answered, state.is_compacted = now, 0, False
     stored = read_sums(state.store, state.session, time) if state.store else {}
     for model, used in now.items():
         whole = state.used[model] = state.used.get(model, Sum()).plus(used.beyond(before.get(model, Sum())))
@@ -206,12 +214,15 @@ def _totals(time: int | None, metrics: Json, state: State) -> Iterator[Step]:
 
 
 def _is_continued(now: dict[str, Sum], state: State) -> bool:
-    """Whether sums contain the last ones: none is smaller, and the answers since then fit into the difference."""
+    """Whether sums contain the last ones: none is smaller, and the answers since then fit into the difference.
+
+    Where answers have no counts, a compaction is taken for a new beginning.
+    """
     nothing = Sum()
     if any(before.beyond(now.get(model, nothing)) != nothing for model, before in state.last.items()):
         return False
     then, total = (sum(one.usage.output for one in sums.values()) for sums in (state.last, now))
-    return total - then >= state.answered
+    return total - then >= state.answered > 0 or not (state.answered or state.is_compacted)
 
 
 def _tokens(usage: Any) -> Tokens | None:
@@ -239,6 +250,15 @@ def _response(time: int | None, usage: Json, state: State) -> Response:
         finish=name(usage, "finishReason"),
         kind="compaction" if usage.get("initiator") == "compaction" else "",
     )  # fmt: skip
+
+
+def _complete(session: ScannedSession, state: State, _: int, __: bool) -> ScannedSession:
+    """The empty record that lists a session without requests in its log is of the model that the store names."""
+    if len(session.records) != 1 or session.records[0].requests or session.records[0].model != UNKNOWN:
+        return session
+    stored = read_sums(state.store, session.session_id, None) if state.store else {}
+    model = max(stored, key=lambda name: stored[name].requests, default=UNKNOWN)
+    return replace(session, records=(replace(session.records[0], model=model),))
 
 
 def _is_in_place(path: str) -> bool:
@@ -270,7 +290,7 @@ def _is_row(row: Json) -> bool:
 SOURCE = source(
     id="copilot",
     title="Copilot CLI",
-    places=(first_of("$COPILOT_HOME", "~/.copilot", below=(FOLDER, STORE)),),
+    places=PLACES["copilot"],
     logs=("events.jsonl", STORE),
     rows=either(_is_store, whole_log(read_store, read_store), json_lines(Row)),
     steps=steps,
@@ -279,6 +299,7 @@ SOURCE = source(
     recognises=_recognises,
     name_sessions=_name_sessions,
     is_apart=True,
+    complete=_complete,
     has_totals=True,
     parser_version=5,
     session_of=_session_of,

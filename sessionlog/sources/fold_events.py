@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from sessionlog.events.billing import Billed
 from sessionlog.events.envelope import Event
 from sessionlog.events.money import usd
 from sessionlog.events.names import MAIN, UNKNOWN
@@ -376,6 +377,7 @@ class EventFold:
         attempt = self._attempt(record)
         if attempt:
             data["attempt"] = attempt
+        data |= {name: value for name in Billed._fields if (value := getattr(record, name))}
         data["key"] = record.key
         if record.quality != "exact":
             data["quality"] = record.quality

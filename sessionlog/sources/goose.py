@@ -46,7 +46,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     cost,
-    first_of,
     folder,
     mapping,
     name,
@@ -60,9 +59,9 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 _KNOWN_BY = {"sessions": ("working_dir", "accumulated_total_tokens"), "messages": ("content_json",)}
-_DATABASE = "sessions/sessions.db"
 _SESSION = (
     "id", "parent_session_id", "session_type", "name", "description", "working_dir", "created_at", "updated_at",
     "provider_name", "model_config_json", "accumulated_input_tokens", "accumulated_output_tokens",
@@ -70,7 +69,7 @@ _SESSION = (
 )  # fmt: skip
 _MESSAGE = ("role", "content_json", "created_timestamp", "metadata_json")
 _CLASSES: dict[str, Any] = {kind: f"{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write")}
-_CALL = ("id", "created_timestamp", "model", *_CLASSES.values(), "cost", "cost_source")
+_CALL = ("id", "created_timestamp", "model", *_CLASSES.values(), "cost", "cost_source", "is_compaction")
 
 
 class State(Struct):
@@ -188,6 +187,7 @@ def _call(values: Json, session_id: str) -> Steps:
         model=name(values, "model"),
         cost_nano=cost_nano if values["cost_source"] == "provider_reported" else None,
         quality="estimated" if values["cost_source"] == "estimated" and counts == [None] * 4 else "exact",
+        kind="compaction" if values["is_compaction"] == 1 else "",
         final=True,
     )
 
@@ -211,12 +211,7 @@ def _time(value: Any) -> int | None:
 SOURCE = source(
     id="goose",
     title="Goose",
-    places=(
-        first_of("$GOOSE_PATH_ROOT/data", "$XDG_DATA_HOME/goose", below=(_DATABASE,)),
-        first_of("$XDG_DATA_HOME/Block/goose", below=(_DATABASE,)),
-        first_of("~/Library/Application Support/goose", below=(_DATABASE,)),
-        first_of("~/Library/Application Support/Block/goose", below=(_DATABASE,)),
-    ),
+    places=PLACES["goose"],
     logs="sessions.db",
     rows=whole_log(_read),
     steps=steps,

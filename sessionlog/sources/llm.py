@@ -32,6 +32,7 @@ from msgspec import Struct
 from sessionlog.sources.databases import Database, tables_of
 from sessionlog.sources.kit import (
     UNKNOWN,
+    BadNumber,
     Json,
     Problem,
     Prompt,
@@ -43,7 +44,7 @@ from sessionlog.sources.kit import (
     TokenUsage,
     ToolCall,
     ToolResult,
-    first_of,
+    cost,
     first_words,
     mapping,
     name,
@@ -51,10 +52,14 @@ from sessionlog.sources.kit import (
     read_counts,
     read_duration,
     read_json,
+    read_region,
+    read_searches,
+    read_tier,
     read_time,
     source,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 Messages = list[Json]
 
@@ -137,10 +142,16 @@ def steps(row: Row, state: State) -> Steps:
     for number, message in enumerate(row.sent):
         yield from _sent(message, asked, state, number <= inherited)
     is_counted = row.input_tokens is not None or row.output_tokens is not None
+    details = mapping(read_json(row.token_details))
+    searches, issue = read_searches(details)
+    cost_nano, issues = _cost(details)
+    yield from (BadNumber(f"{row.id}: {flaw}") for flaw in (issue, *issues) if flaw)
     yield Response(
         time=time, asked=asked, latency_ms=latency_ms, key=str(row.id), provider=provider,
         response_model=name(row.resolved_model), tokens=tokens_of(row), quality="exact" if is_counted else "partial",
         text=_words(row.answer, "text"), reasoning=_words(row.answer, "reasoning"),
+        cost_nano=cost_nano, searches=searches,
+        service_tier=read_tier(details.get("service_tier")), region=read_region(details.get("inference_geo")),
     )  # fmt: skip
     calls = list(tools_in(row.answer, "tool_call"))
     for number, (call_id, part) in enumerate(calls):
@@ -200,6 +211,14 @@ def tokens_of(row: Row) -> Tokens:
         reasoning=min(output, thoughts + reasoning + thinking),
     )
     return Tokens(usage, issues)
+
+
+def _cost(details: Json) -> tuple[int | None, tuple[str, ...]]:
+    """What OpenRouter has charged; with a key of one's own also what the provider has."""
+    charged, issues = cost(details.get("cost"))
+    upstream, flaws = cost(mapping(details, "cost_details").get("upstream_inference_cost"))
+    has_own_key = details.get("is_byok") is True
+    return (charged or 0) + (upstream or 0) if has_own_key and upstream else charged, (*issues, *flaws)
 
 
 def tools_in(messages: Messages, type_: str) -> Iterator[tuple[str, Json]]:
@@ -321,15 +340,10 @@ def _recognises(path: str, head: bytes) -> bool:
     return "_llm_migrations" in tables and any(table in tables for table, _, _ in _STORES)
 
 
-_PLACES = ("$XDG_CONFIG_HOME", "~/Library/Application Support", "$APPDATA")
-
 SOURCE = source(
     id="llm",
     title="llm",
-    places=(
-        "$LLM_USER_PATH/logs.db",
-        *(first_of(f"{place}/io.datasette.llm/logs.db", unless="LLM_USER_PATH") for place in _PLACES),
-    ),
+    places=PLACES["llm"],
     logs="logs.db",
     rows=whole_log(_read, _read),
     steps=steps,
@@ -337,5 +351,5 @@ SOURCE = source(
     recognises=_recognises,
     name_sessions=_name_sessions,
     is_apart=True,
-    parser_version=2,
+    parser_version=3,
 )

@@ -29,18 +29,17 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable, MissingExtra, Problem
-from sessionlog.events.billing import Inner, read_inner, read_region, read_searches, read_speed, read_tier
+from sessionlog.events.billing import Billed, Inner, read_billed, read_inner, read_region, read_speed, read_tier
 from sessionlog.events.decoded_size import LARGE, too_large
 from sessionlog.events.envelope import CLOSED, Event
 from sessionlog.events.limits import MAX_LINE
 from sessionlog.events.money import read_usd
 from sessionlog.events.times import parse_time
-from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage, read_count
+from sessionlog.events.tokens import TOKEN_CLASSES, TokenUsage
 from sessionlog.events.usage import read_usage
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
-from sessionlog.settings import session_directory
 from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.fizeau_dialect import is_native
 from sessionlog.sources.fold_usage import ACTIVE_GAP_NS
@@ -64,7 +63,8 @@ from sessionlog.sources.kit import (
 )
 from sessionlog.sources.native_texts import SeenTexts, text_steps
 from sessionlog.sources.native_turns import Message, Turns
-from sessionlog.sources.protocol import HEAD, Env, Resume
+from sessionlog.sources.places import PLACES
+from sessionlog.sources.protocol import HEAD, Resume
 from sessionlog.sources.record import CopyRank, Problems, Record, ScannedSession
 from sessionlog.sources.spool import Lazily
 from sessionlog.sources.typed import MISFITS
@@ -425,12 +425,10 @@ def _with_billing(
 ) -> tuple[Step, ...]:  # fmt: skip
     """Return a response with what is billed beside its tokens, after the responses inside it."""
     usage = _NOTHING if response.tokens is None else response.tokens.usage
-    searches, issue = read_count(data.searches) if data.searches is not None else read_searches(given)
+    own = {name: getattr(data, name) for name in Billed._fields}
+    billed, issue = read_billed(own | {"usage": given})
+    response.service_tier, response.speed, response.region, response.searches = billed
     inner, issues = read_inner(given, usage)
-    response.searches = searches
-    response.service_tier = read_tier(data.service_tier or given.get("service_tier"))
-    response.speed = read_speed(data.speed or given.get("speed"))
-    response.region = read_region(data.region or given.get("inference_geo"))
     first = state.responses
     state.responses += len(inner)
     response.key = str(state.responses)
@@ -833,10 +831,6 @@ def holds_events(path: str) -> bool:
         return False
 
 
-def _locate(env: Env) -> Iterator[str]:
-    yield session_directory(env)
-
-
 def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noqa: ARG001 - a file is a session
     """The events as they are."""
     return read_events(path)
@@ -852,7 +846,7 @@ SOURCE = replace(
     source(
         id=ID,
         title="sessionlog",
-        places=(),
+        places=PLACES["native"],
         logs="*.jsonl",
         rows=LogFormat(_Reading, can_resume=True),
         full_rows=LogFormat(lambda path, resume: _Reading(path, resume, is_full=True), can_resume=True),
@@ -868,7 +862,6 @@ SOURCE = replace(
         session_of=session_id_of,
         parser_version=11,
     ),
-    locate=_locate,
     read=read,
     check=check,
 )

@@ -108,12 +108,12 @@ def test_it_names_exactly_what_the_agent_does_not_log(cli, record):
 
 
 def test_each_counts_once(cli, record):
-    """What the log has in the agent's session, also as a sum, what it leaves out in the one on the wire."""
+    """What the log has, also as a sum, and what it leaves out, in the agent's session; also in a part of its time."""
     record(TITLE, passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50), COMPACTION, compacted=True)
-    rows = cli("usage", "--by", "session", "--json").json["rows"]
-    counted = {row["session"]: (row["requests"], row["input_tokens"], row["output_tokens"]) for row in rows}
-    assert counted == {AGENTS: (3, 430, 208), WIRE: (1, 30, 5)}
-    assert sorted(row["session"] for row in cli("sessions", "--json").json["rows"]) == [WIRE, AGENTS]
+    for window in ((), ("--since", "2026-11-20T11:59:00Z", "--until", "2026-11-20T12:01:00Z")):
+        [row] = cli("usage", "--by", "session", "--json", *window).json["rows"]
+        assert (row["session"], row["requests"], row["input_tokens"], row["output_tokens"]) == (AGENTS, 4, 460, 213)
+    assert [row["session"] for row in cli("sessions", "--json").json["rows"]] == [AGENTS]
 
 
 def test_nothing_is_listed_twice(cli, record):
@@ -121,6 +121,17 @@ def test_nothing_is_listed_twice(cli, record):
     record(passed(5, "msg_a", 10, 98), passed(10, "msg_b", 20, 50))
     assert [row["session"] for row in cli("sessions", "--json").json["rows"]] == [AGENTS]
     assert [row["session"] for row in cli("usage", "--by", "session", "--json").json["rows"]] == [AGENTS]
+
+
+def test_what_is_only_on_the_wire_is_of_one_session(cli, record):
+    """Of two that passed on one wire, that in which most of the requests are; the wire's audit has both."""
+    log, _ = record(
+        TITLE, *(passed(second, name, 10, 98) for second, name in ((5, "msg_a"), (6, "msg_b"), (7, "msg_c")))
+    )
+    other = AGENTS.replace("7d3c", "9e4d")
+    write(log.with_name(f"{other}.jsonl"), [answer(7, "msg_c", 10, 98) | {"sessionId": other}])
+    wires = [cli("audit", name, "--json").json["requests"]["wire"] for name in (AGENTS, other, WIRE)]
+    assert wires == [3, 1, 4]
 
 
 def test_counts_that_differ_are_named(cli, record):

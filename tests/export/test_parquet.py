@@ -17,9 +17,9 @@ from sessionlog.export import parquet_run  # noqa: E402 - as above
 from sessionlog.export.destination import LocalFolder, RemoteFolder  # noqa: E402 - as above
 from sessionlog.export.manifests import Manifests  # noqa: E402 - as above
 from sessionlog.export.revisions import Revisions  # noqa: E402 - as above
-from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
+from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
 from sessionlog.ledger.parquet_schema import TABLES  # noqa: E402 - as above
-from sessionlog.ledger.store import open_ledger  # noqa: E402 - as above
+from sessionlog.ledger.refreshing import refresh  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget  # noqa: E402 - as above
 from tests.export.conftest import USAGE, event  # noqa: E402 - as above
 from tests.export.machines import PAGE, Machine, counted, rows_of, usage_of  # noqa: E402 - as above
@@ -177,7 +177,7 @@ def test_a_log_of_which_the_wire_knows_better_counts_once_on_two_machines(tmp_pa
     alone.export(prices=PRICES)
     with counted(both.team) as connection:
         found = connection.execute("SELECT session, input_tokens, output_tokens FROM requests ORDER BY 2").fetchall()
-    assert found == [("w", 10, 5), ("s", 99, 5)]
+    assert found == [("s", 10, 5), ("s", 99, 5)]
 
 
 def test_a_second_export_writes_nothing(machine):

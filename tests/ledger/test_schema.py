@@ -37,8 +37,7 @@ NULLABLE |= {
     "last_turn_ns",
     "response_id",
     "on_wire_of",
-    "log_file",
-    "log_n",
+    "home",
 }
 
 

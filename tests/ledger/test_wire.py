@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.ledger.ask import Where, ask
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import GONE
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.verify import compare_derived
 from tests.ledger.entries import NOON, PRICES, SECOND, book_of, record, scan_of, session
 from tests.ledger.little_home import LittleHome
@@ -54,6 +54,10 @@ def counted(*sessions):
         answers.append(answer_of(one_by_one))
     assert all(answer == answers[0] for answer in answers)
     return answers[0]
+
+
+HOMES = """SELECT s.source, s.session, SUM(r.requests), SUM(r.input) FROM quarter_hours r
+    JOIN sessions s ON s.id = r.session_id GROUP BY 1, 2 ORDER BY 1, 2"""
 
 
 def answer_of(book):
@@ -104,6 +108,18 @@ def test_an_agent_that_another_one_started_counts_once():
     assert [row[:2] for row in totals(wire, *logs)] == [("s", 1), ("p", 1)]
 
 
+def test_what_no_log_has_is_summed_in_the_session_of_the_others():
+    """That in which most of them are."""
+    wire = on_wire("w", at(2, input=3), at(9, response_id="a"), at(20, response_id="b"), at(30, response_id="c"))
+    logs = in_log("s", at(9, response_id="a")), in_log("t", at(20, response_id="b"), at(30, response_id="c"))
+    book = book_of(wire, *logs)
+    assert book.query(HOMES, {}) == [("codex", "s", 1, 10), ("codex", "t", 3, 23)]
+    book.forget(book.query("SELECT id FROM files WHERE path = 't.jsonl'", {})[0])
+    assert book.query(HOMES, {}) == [("codex", "s", 4, 33)]
+    book.forget(book.query("SELECT id FROM files WHERE path = 's.jsonl'", {})[0])
+    assert book.query(HOMES, {}) == [("native", "w", 4, 33)]
+
+
 def test_what_no_log_has_counts_on_the_wire():
     """A title that its log leaves out, and what no log knows at all."""
     title = at(2, response_id="t", input=3, output=1, model="little", latency_ms=500)
@@ -147,6 +163,13 @@ def test_ids_that_come_again_are_of_the_time():
     assert [row[0] for row in totals(wire, in_log("s", at(5001, response_id="a"), last_ns=NOON + 5001 * SECOND))] == [
         "s", "w",
     ]  # fmt: skip
+
+
+def test_one_id_for_all_answers_hides_none():
+    """As some gateways give: of equal ids those with equal tokens are the same."""
+    wire = on_wire("w", *(at(second, response_id="x", input=second) for second in (1, 5, 9)))
+    log = in_log("s", *(at(second, response_id="x", input=second) for second in (5, 9)))
+    assert [row[:3] for row in totals(wire, log)] == [("s", 1, 5), ("s", 1, 9), ("w", 1, 1)]
 
 
 def test_equal_ids_come_before_equal_tokens():
@@ -352,7 +375,7 @@ def looked(home):
         assert not list(compare_derived(book.copy()))
         return book.query(sql, {})
 
-    return ask(Where(ledger=home.ledger, env=home.env), PRICES, answer)
+    return ask(Where(ledger=home.ledger, env=home.env, prices=PRICES), answer)
 
 
 @pytest.fixture

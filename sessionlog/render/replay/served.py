@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from sessionlog.events.billing import Billed, read_billed
 from sessionlog.events.money import read_usd
 from sessionlog.events.payloads import SessionStart
 from sessionlog.events.tokens import TokenUsage
@@ -22,9 +23,12 @@ _NO_NAMES = ("", "", "")
 
 
 class Price(Protocol):
-    """(provider, model, usage, time_ns) → nano-dollars, or None where there is no price."""
+    """Returns nano-dollars, or None where there is no price."""
 
-    def __call__(self, provider: str, model: str, usage: TokenUsage, time_ns: int | None, /) -> int | None:
+    def __call__(
+        self, provider: str, model: str, usage: TokenUsage, time_ns: int | None, /, *, service_tier: str = "",
+        speed: str = "", region: str = "", searches: int = 0,
+    ) -> int | None:  # fmt: skip
         """Price one request."""
 
 
@@ -78,7 +82,7 @@ class ResponseReader:
             provider=self.other_provider(shown),
             latency_ms=read_milliseconds(data.get("latency_ms")),
             usage=usage,
-            cost=self._cost(response, usage, provider, models, time_ns),
+            cost=self._cost(data, response, usage, provider, models, time_ns),
             finish_reason=response.get("finish_reason") or "",
             attempt=response.get("attempt_index") or 1,
         )
@@ -90,6 +94,7 @@ class ResponseReader:
 
     def _cost(
         self,
+        data: Mapping[str, Any],
         response: Mapping[str, Any],
         usage: TokenUsage | None,
         provider: str,
@@ -100,17 +105,19 @@ class ResponseReader:
         if nano:
             return Cost(nano=nano)
         provider = provider or self.start.served_by
-        estimate = self._estimate(provider, models, usage, time_ns) if usage else None
+        estimate = self._estimate(provider, models, usage, time_ns, read_billed(data)[0]) if usage else None
         if not estimate and cost_is_recorded(nano, response.get("attempt") or {}):
             return Cost(nano=0, unchecked=self._price is None)
         return None if estimate is None else Cost(nano=estimate, estimated=True)
 
-    def _estimate(self, provider: str, models: tuple[str, str], usage: TokenUsage, time_ns: int | None) -> int | None:
+    def _estimate(
+        self, provider: str, models: tuple[str, str], usage: TokenUsage, time_ns: int | None, billed: Billed
+    ) -> int | None:
         """Return the cost by the first of the models that has a price."""
         if self._price is None:
             return None
         for model in filter(None, dict.fromkeys(models)):
-            price = self._price(provider, model, usage, time_ns)
+            price = self._price(provider, model, usage, time_ns, **billed._asdict())
             if price is not None:
                 return price
         return None

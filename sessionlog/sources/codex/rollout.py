@@ -119,6 +119,7 @@ class State(Struct):
         counter: The thread's total.
         first: The total with which the process began that counts it.
         pending: What usage records since the last counter hold.
+        searches: Web searches of OpenAI's own tool since the last response.
         server: The MCP server of the first call since the last response that has one.
         echoes: Prompts that were logged as items and not yet as events; below 0 the other way round.
         spoken: Texts of answers that were logged as events and not yet as items.
@@ -147,6 +148,7 @@ class State(Struct):
     counter: Vector | None = None
     first: Vector | None = None
     pending: Vector = NOTHING
+    searches: int = 0
     server: str = ""
     echoes: int = 0
     spoken: int = 0
@@ -398,6 +400,13 @@ def _reasoning(item: Payload, time: Time, _: State) -> Steps:
     return (thoughts,) if item.content is NULL else (thoughts, Text(time, reasoning=item.content))
 
 
+def _searched(item: Payload, time: Time, state: State) -> Steps:
+    """A call of OpenAI's own tool, which is billed if it searches; it may also open a page, and find in it."""
+    action = mapping(read_json(item.action))
+    state.searches += action.get("type") == "search" and item.status != "failed"
+    return _reasoning(item, time, state)
+
+
 def _called(item: Payload, time: Time, state: State) -> Steps:
     call_id = name(item.call_id)
     if not call_id:
@@ -528,8 +537,8 @@ def _response(
     """
     if not owner:
         state.at_fault, state.trouble = False, None
-    server = "" if owner else state.server
-    state.server = ""
+    server, searches = ("", 0) if owner else (state.server, state.searches)
+    state.server, state.searches = "", 0
     family = "" if time is None else f"{time}:{place}"
     key = family and f"{owner or state.id}:{family}"
     rank = _SIDECHAIN if owner else _ORIGINAL
@@ -537,7 +546,7 @@ def _response(
     return (
         Response(
             time, key, family, rank, tokens, "", model, final=True, is_copy=bool(owner), mcp=server,
-            response_id=response_id, service_tier=read_tier(tier) if tier else state.tier,
+            response_id=response_id, service_tier=read_tier(tier) if tier else state.tier, searches=searches,
         ),
     )  # fmt: skip
 
@@ -603,7 +612,7 @@ _ITEMS: dict[Any, _Meaning] = {
     "custom_tool_call": _called,
     "local_shell_call": _called,
     "tool_search_call": _called,
-    "web_search_call": _reasoning,
+    "web_search_call": _searched,
     "function_call_output": _returned,
     "custom_tool_call_output": _returned,
     "tool_search_output": _returned,

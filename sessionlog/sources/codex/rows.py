@@ -103,6 +103,7 @@ class Payload(Struct, gc=False):
     codex_error_info: Any = None
     last_agent_message: Raw = NULL
     success: Any = None
+    status: Any = None
     exit_code: Any = None
     model_context_window: Any = None
     duration: Any = None

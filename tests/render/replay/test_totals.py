@@ -8,6 +8,7 @@ from sessionlog.analytics.sessions import SessionSummary
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.pricing.book import PriceBook
 from sessionlog.render.replay import fold_replay
 from sessionlog.render.replay.blocks import Cost, NoteBlock, ResponseBlock, SessionEndBlock, SessionStartBlock
 
@@ -53,6 +54,23 @@ def test_cached_input_is_taken_out_where_the_dialect_includes_it(start, expected
     assert served({"usage": USAGE}, **start).usage.input == expected
 
 
+@pytest.mark.parametrize(
+    "logged",
+    [
+        {"service_tier": "batch", "region": "us", "searches": 2},
+        {"usage": USAGE | {"service_tier": "batch", "inference_geo": "us",
+                           "server_tool_use": {"web_search_requests": 2}}},
+    ],
+)  # fmt: skip
+def test_the_estimate_of_a_response_is_that_of_its_kind(logged):
+    """Its tier, region and searches, as its event has them or as the provider's usage object does."""
+    response = {"usage": USAGE, "model": "claude-opus-4-8"} | logged
+    cost = served(response, price=PriceBook.load().price, v=1, provider="anthropic").cost
+    kind = {"service_tier": "batch", "region": "us", "searches": 2}
+    nano = PriceBook.load().price("anthropic", "claude-opus-4-8", TokenUsage(**USAGE), None, **kind)
+    assert cost == Cost(nano=nano, estimated=True)
+
+
 def test_input_is_as_logged_where_nothing_is_cached():
     """The usual case needs no rule."""
     assert served({"usage": {"input": 600, "output": 7}}, provider="openai").usage.input == 600
@@ -80,7 +98,7 @@ def test_a_price_estimates_what_the_log_does_not_say():
     """The estimate is made with the asked model, and is marked; a recorded cost is left alone."""
     asked = []
 
-    def price(provider, model, usage, time_ns):
+    def price(provider, model, usage, time_ns, **_):
         asked.append((provider, model, usage.output, time_ns))
         return 2_000_000
 
@@ -94,7 +112,7 @@ def test_a_price_estimates_what_the_log_does_not_say():
 def test_the_model_that_served_is_priced_before_the_one_asked_for():
     """What answered is what is billed; then attempt.requested_model, then the request's, then the session's."""
     asked = []
-    price = lambda _provider, model, _usage, _time: asked.append(model)  # noqa: E731 - returns None: no price
+    price = lambda _provider, model, _usage, _time, **_: asked.append(model)  # noqa: E731 - returns None: no price
     usage = {"usage": {"input": 1, "output": 1}, "model": "served"}
     served({**usage, "attempt": {"requested_model": "wanted"}}, price, model="configured")
     served(usage, price, model="configured")
@@ -106,7 +124,7 @@ def test_the_model_that_served_is_priced_before_the_one_asked_for():
 def test_a_response_is_priced_for_the_provider_that_served_it():
     """Its own provider, by either name that logs have for it, before the session's; as its record in the ledger."""
     asked = []
-    price = lambda provider, *_: asked.append(provider)  # noqa: E731 - returns None: no price
+    price = lambda provider, *_, **__: asked.append(provider)  # noqa: E731 - returns None: no price
     response = {"usage": {"input": 1, "output": 1}, "model": "m", "provider": "lmstudio"}
     assert served(response, price, v=1, provider="openai").cost is None
     served({**response, "attempt": {"provider_system": "vllm"}}, price, v=1, provider="openai")
@@ -118,7 +136,7 @@ def test_a_response_is_priced_for_the_provider_that_served_it():
 def test_a_response_names_the_model_of_its_request():
     """Several requests may be under way: the last one is not always its own."""
     asked = []
-    price = lambda _provider, model, *_: asked.append(model)  # noqa: E731 - as above
+    price = lambda _provider, model, *_, **__: asked.append(model)  # noqa: E731 - as above
     events = [
         event("llm.request", {"model": "other", "messages": []}),
         event("llm.response", {"usage": {"input": 1}, "requested_model": "mine"}),
