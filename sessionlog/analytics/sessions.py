@@ -12,7 +12,7 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, measures, reader, select
-from sessionlog.analytics.usage_columns import COST_COLUMNS
+from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.events.times import format_time
@@ -234,7 +234,7 @@ def fold_sessions(book: Book, selection: Selection) -> SessionList:
     listed, (tables, where, parameters) = _listed(book, selection), selection.sums(listed_only=True)
     return replace(
         listed,
-        totals=add_up(listed.rows),
+        totals=add_up(SummedRows, listed.rows),
         provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
         archived_sessions=sum(session.archived for session in listed.rows),
     )
