@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.errors import Problem
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
 
 _NAMED_PROBLEMS = 10
 
@@ -155,7 +155,7 @@ class Report:
         )
 
 
-def findings_of(book: ReadBook) -> dict[str, Any]:
+def findings_of(book: Book) -> dict[str, Any]:
     """Return the report fields on problems in a book's logs, and its price list."""
     return {
         "problem_count": book.problem_count, "problems": tuple(book.problems), "unrecognised": book.unrecognised,

@@ -14,9 +14,11 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, measures, reader, select
 from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
+from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.events.times import format_time
-from sessionlog.ledger.cached import ask_at_once
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import changed_logs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,7 +199,7 @@ def find_sessions(session_id: str, paths: Paths = None, **options: Unpack[Option
     question = Question(paths=paths, **options)
     selection = question.selection(Selection)
 
-    def fold(book: ReadBook) -> SessionList:
+    def fold(book: Book) -> SessionList:
         return _listed(book, selection, session=session_id)
 
     return answer(question, fold, cuts=selection.cuts(), with_calls=False).rows
@@ -217,10 +219,17 @@ def list_known_sessions(
     Return whether they are all there is: False if logs have changed since, or the ledger cannot be used.
     """
     selection = Selection.of(window, until=None, filters=filters, tz=tz, now=None)
-    return ask_at_once(ledger, env, lambda book: _listed(book, selection), use)
+    try:
+        with open_ledger(ledger, write=False) as book:
+            use(_listed(book, selection))
+            return changed_logs(book, env) == []
+    except Exception as error:
+        if isinstance(error, SessionLogError) and not isinstance(error, LedgerUnusable):
+            raise
+        return False  # a damaged ledger may hold anything
 
 
-def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
+def fold_sessions(book: Book, selection: Selection) -> SessionList:
     """Query a book for the sessions of a selection."""
     listed, (tables, where, parameters) = _listed(book, selection), selection.sums(listed_only=True)
     return replace(
@@ -231,12 +240,12 @@ def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
     )
 
 
-def fold_session(book: ReadBook, selection: Selection, number: int) -> SessionSummary | None:
+def fold_session(book: Book, selection: Selection, number: int) -> SessionSummary | None:
     """Query a book for the session with a number in it; None if the selection does not have it."""
     return next(iter(_listed(book, selection, id=number).rows), None)
 
 
-def _listed(book: ReadBook, selection: Selection, **only: str | int) -> SessionList:
+def _listed(book: Book, selection: Selection, **only: str | int) -> SessionList:
     """Query a book for the sessions of a selection without sums over them; `only` those with a value in a column."""
     selection.prepare(book)
     tables, where, parameters = selection.sums(listed_only=True)
@@ -247,7 +256,7 @@ def _listed(book: ReadBook, selection: Selection, **only: str | int) -> SessionL
     return SessionList(window=selection.window, rows=tuple(rows), **findings_of(book))
 
 
-def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
+def _summaries(book: Book, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
     models: dict[int, tuple[str, ...]] = {}
     same: dict[Any, Any] = {}  # many sessions have the same names: keep each once
 

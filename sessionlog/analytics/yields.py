@@ -25,7 +25,7 @@ from sessionlog.analytics.usage_columns import COST_COLUMNS
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.errors import GitFailed, InvalidQuery
 from sessionlog.events.times import SECOND
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import FROM
 
 TYPE_CHECKING = False
@@ -186,7 +186,7 @@ def report_yield(paths: Paths = None, *, into: str | None = None, **options: Unp
     return answer_sorted(question, YieldReport(group_by=by), lambda book: fold_yield(book, selection, by, into))
 
 
-def fold_yield(book: ReadBook, selection: Selection, by: Sequence[str], into: str | None = None) -> YieldReport:
+def fold_yield(book: Book, selection: Selection, by: Sequence[str], into: str | None = None) -> YieldReport:
     """Query a book, and the git repositories of its projects."""
     works = _works(book, selection)
     notes: list[str] = []
@@ -255,7 +255,7 @@ class _Repositories:
             return None
 
 
-def _works(book: ReadBook, selection: Selection) -> list[_Work]:
+def _works(book: Book, selection: Selection) -> list[_Work]:
     selection.prepare(book)
     times: dict[tuple[str, ...], array[int]] = defaultdict(lambda: array("q"))
 

@@ -10,7 +10,7 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import File
 from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
 from sessionlog.ledger.missing import Known, Missing
-from sessionlog.ledger.reading import problems_of
+from sessionlog.ledger.problems import problems_of
 from sessionlog.ledger.scanning import Job, identify_log
 from sessionlog.ledger.schema import HERE, UNREADABLE
 from sessionlog.ledger.statements import select_rows

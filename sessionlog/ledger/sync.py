@@ -17,12 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sessionlog.errors import Problem
-from sessionlog.ledger.book import Book, problems_text
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.handover import MOST_ATTACHED, HandedOver, HandOver
 from sessionlog.ledger.identity import stored_path
 from sessionlog.ledger.plan import Plan
-from sessionlog.ledger.reading import problems_of
+from sessionlog.ledger.problems import problems_of, problems_text
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
 from sessionlog.ledger.statements import select_rows
@@ -31,6 +30,10 @@ from sessionlog.ledger.writer import Writer
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log, Source
 from sessionlog.sources.record import Problems
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.ledger.book import Book
 
 Progress = Callable[[int, int], None]
 """Called with (files done, files in all) during a scan."""

@@ -12,7 +12,6 @@ from typing import Any
 
 from sessionlog.ledger.columns import Call, Limit, Response
 from sessionlog.ledger.costs import COSTS, PricedLabels, costs_of
-from sessionlog.ledger.current_prices import write_current_prices
 from sessionlog.ledger.handover import HandedOver
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.reconcile import Touched, fold_repeats, reconcile
@@ -199,7 +198,6 @@ class Writer:
     def reconcile(self) -> None:
         """Update what was touched: sessions, which copies count, totals, prices of new models."""
         reconcile(self._connection, self.ids, self._touched)
-        write_current_prices(self._connection, self._prices)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
         self.is_first, self._touched = False, Touched()
 

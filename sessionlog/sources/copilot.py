@@ -68,7 +68,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     either,
-    first_of,
     folder,
     folder_of,
     head_rows,
@@ -84,11 +83,11 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 from sessionlog.sources.record import ScannedSession
 
-_CHARGED = (
-    int(CopyRank.ORIGINAL) + 1
-)  # a row of the store with its cost is better than a record without, but not than this
+_CHARGED = int(CopyRank.ORIGINAL) + 1
+"""The rank of a record with its cost: better than a row of the store with it, which is better than a record without."""
 
 
 class Row(Struct, rename="camel"):
@@ -113,6 +112,7 @@ class State(Struct):
         used: Model → what the processes that have ended used, in a log without usage records.
         last: Model → the sums of the last one.
         answered: Output tokens of the answers since.
+        is_compacted: There was a compaction since.
     """
 
     session: str = ""
@@ -124,6 +124,7 @@ class State(Struct):
     used: dict[str, Sum] = {}
     last: dict[str, Sum] = {}
     answered: int = 0
+    is_compacted: bool = False
 
 
 def _begin(path: str) -> State:
@@ -180,6 +181,9 @@ def _event(row: Row, state: State) -> Steps:
             yield At(time)
             metrics = mapping(data, "modelMetrics") or mapping(data, "accountingSnapshot", "modelMetrics")
             yield from _totals(time, metrics, state)
+        case "session.compaction_complete":
+            state.is_compacted = state.is_compacted or data.get("success") is True
+            yield At(time)
         case "abort":
             yield Status(time, "cancelled")
         case _:
@@ -196,7 +200,7 @@ def _totals(time: int | None, metrics: Json, state: State) -> Iterator[Step]:
             requests, _ = read_count(mapping(logged, "requests").get("count"))
             now[model] = Sum(counts.usage, requests, nano_usd(mapping(logged).get("totalNanoAiu")) or 0)
     before = state.last if _is_continued(now, state) else {}
-    state.last, state.answered = now, 0
+    state.last, state.answered, state.is_compacted = now, 0, False
     stored = read_sums(state.store, state.session, time) if state.store else {}
     for model, used in now.items():
         whole = state.used[model] = state.used.get(model, Sum()).plus(used.beyond(before.get(model, Sum())))
@@ -209,12 +213,15 @@ def _totals(time: int | None, metrics: Json, state: State) -> Iterator[Step]:
 
 
 def _is_continued(now: dict[str, Sum], state: State) -> bool:
-    """Whether sums contain the last ones: none is smaller, and the answers since then fit into the difference."""
+    """Whether sums contain the last ones: none is smaller, and the answers since then fit into the difference.
+
+    Where answers have no counts, a compaction is taken for a new beginning.
+    """
     nothing = Sum()
     if any(before.beyond(now.get(model, nothing)) != nothing for model, before in state.last.items()):
         return False
     then, total = (sum(one.usage.output for one in sums.values()) for sums in (state.last, now))
-    return total - then >= state.answered
+    return total - then >= state.answered > 0 or not (state.answered or state.is_compacted)
 
 
 def _tokens(usage: Any) -> Tokens | None:
@@ -282,7 +289,7 @@ def _is_row(row: Json) -> bool:
 SOURCE = source(
     id="copilot",
     title="Copilot CLI",
-    places=(first_of("$COPILOT_HOME", "~/.copilot", below=(FOLDER, STORE)),),
+    places=PLACES["copilot"],
     logs=("events.jsonl", STORE),
     rows=either(_is_store, whole_log(read_store, read_store), json_lines(Row)),
     steps=steps,

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -67,7 +67,6 @@ from sessionlog.sources.kit import (
     Totals,
     cost,
     fingerprint,
-    first_of,
     first_words,
     folder,
     is_failure,
@@ -92,6 +91,7 @@ from sessionlog.sources.opencode_rows import (
     session_of,
     sidecars,
 )
+from sessionlog.sources.places import PLACES
 
 _ENDS = {"stop": "success", "end_turn": "success", "end-turn": "success"}
 _SESSIONS, _MESSAGES = {"session", "session_v2"}, {"message", "session_message"}
@@ -102,14 +102,15 @@ _ROUNDED = 1000  # nano-USD that sums of rounded costs may differ
 
 
 class Used(Struct, frozen=True):
-    """What some messages have used."""
+    """What some messages have used; the cost is None if that of one of them is unknown."""
 
     usage: TokenUsage = TokenUsage()
-    cost_nano: int = 0
+    cost_nano: int | None = 0
 
     def plus(self, usage: TokenUsage, cost_nano: int | None) -> Used:
         """Return the sum."""
-        return Used(self.usage + usage, self.cost_nano + (cost_nano or 0))
+        total = None if self.cost_nano is None or cost_nano is None else self.cost_nano + cost_nano
+        return Used(self.usage + usage, total)
 
 
 class State(Struct):
@@ -247,7 +248,10 @@ def _rest(session: SessionFacts, state: State) -> Steps:
     )  # fmt: skip
     cost_nano, issues = cost(total)
     yield from (BadNumber(f"session {session.id}: {issue}") for issue in issues)
-    if found is not None and (found.usage.beyond(own.usage) or (cost_nano or 0) - own.cost_nano > _ROUNDED):
+    if None in (own.cost_nano, copied.cost_nano):
+        cost_nano = None  # that of the rest is unknown, too
+    is_dearer = (cost_nano or 0) - (own.cost_nano or 0) > _ROUNDED
+    if found is not None and (found.usage.beyond(own.usage) or is_dearer):
         whole = copied.plus(found.usage, cost_nano)
         yield Totals(
             time=read_time(session.created),
@@ -352,25 +356,25 @@ def _recognises(own: str, path: str, head: bytes) -> bool:
     return _is_session_folder(path) if is_folder else bool(tables & _SESSIONS and tables & _MESSAGES)
 
 
-def opencode_source(id: str, title: str, own: str, data_dir: str, database: str) -> Source:  # noqa: A002
+def _folders(place: str) -> Iterator[str]:
+    """Yield the folders in which a log could be new; of snapshots and parts there are very many, without a log."""
+    for path, names, _ in os.walk(place):
+        names[:] = [one for one in names if one not in _NOT_WALKED]
+        yield path
+
+
+def opencode_source(id: str, title: str, own: str) -> Source:  # noqa: A002
     """Return the source of an agent that stores what opencode stores.
 
     Args:
         id: The source's id.
         title: Its name for people.
         own: The name of its folder and its databases.
-        data_dir: The variable that names its folder.
-        database: The variable that names its database.
     """
-    elsewhere = ("$XDG_DATA_HOME", "~/Library/Application Support", "$LOCALAPPDATA")
     return source(
         id=id,
         title=title,
-        places=(
-            first_of(f"${data_dir}", f"$XDG_DATA_HOME/{own}", below=(f"${database}",)),
-            first_of(f"${data_dir}", is_list=True),
-            *(first_of(f"{place}/{own}", unless=data_dir) for place in elsewhere),
-        ),
+        places=PLACES[id],
         logs="",
         list_logs=partial(_list_logs, re.compile(rf"{own}(-[A-Za-z0-9._-]+)?\.db\Z")),
         rows=whole_log(read_rows, read_rows),
@@ -383,7 +387,8 @@ def opencode_source(id: str, title: str, own: str, data_dir: str, database: str)
         has_totals=True,
         parser_version=4,
         sidecars=sidecars,
+        folders=_folders,
     )
 
 
-SOURCE = opencode_source("opencode", "opencode", "opencode", "OPENCODE_DATA_DIR", "OPENCODE_DB")
+SOURCE = opencode_source("opencode", "opencode", "opencode")

@@ -35,6 +35,7 @@ QUESTIONS = (
     (aggregate_usage, {}),
     (aggregate_usage, {"by": ("source", "project", "branch", "agent", "status", "harness", "version", "machine")}),
     (aggregate_usage, {"by": ("skill", "plugin", "mcp")}),
+    (aggregate_usage, {"by": ("tier", "region", "kind")}),
     (aggregate_usage, {"by": ("hour", "mcp"), "window": "2025-10-01T00:03:11Z.."}),
     (aggregate_usage, {"by": ("hour", "response_model"), "tz": "Asia/Kathmandu"}),
     (aggregate_usage, {"by": ("session",), "window": "2026-01-01T00:03:11Z..2026-11-20T10:00:02.5Z"}),
@@ -182,23 +183,28 @@ def test_sessions_exported_without_a_later_column_still_count(machine, tmp_path)
     assert aggregate_usage(machine.team).totals.success_sessions == 2
 
 
-def test_responses_exported_without_what_they_are_charged_to_still_count(tmp_path):
-    """Beside a machine that exports it; rows that are charged to nothing are not written again for it."""
+def test_responses_exported_without_later_columns_still_count(tmp_path):
+    """Beside a machine that exports them; rows that have nothing of them are not written again for them."""
     machine = make_machine(tmp_path, "a")
     fill(machine, [session("s", record(key="r"))])
     machine.export(prices=PRICES)
     assert rows_of(machine.team, columns="state") == [(-6006296059800221836,)]  # as before there were these columns
     path = next(Path(machine.team).glob("usage/**/*.parquet"))
-    older = f"SELECT * EXCLUDE (skill, plugin, mcp) FROM '{path}'"
+    older = f"SELECT * EXCLUDE (skill, plugin, mcp, region, kind, searches, extra_nano_usd) FROM '{path}'"
     duckdb.execute(f"COPY ({older}) TO '{path}' (FORMAT parquet, KV_METADATA {{sessionlog_schema: '1'}})")
     resize(path)
     assert problems_of(machine) == ([], 1)
     other = make_machine(tmp_path, "b")
-    fill(other, [session("t", record(key="q", skill="pdf", mcp="files"), record(key="p", plugin="office"))])
+    searched = record(key="p", plugin="office", cost_nano=20, searches=3, extra_nano=7, region="us", kind="advisor")
+    fill(other, [session("t", record(key="q", skill="pdf", mcp="files"), searched)])
     other.export(prices=PRICES)
     report = aggregate_usage(machine.team, by=["skill", "plugin", "mcp"], now=NOW)
     assert {tuple(row.keys.values()): row.requests for row in report.rows} == {
         ("-", "-", "-"): 1, ("pdf", "-", "files"): 1, ("-", "office", "-"): 1,
+    }  # fmt: skip
+    report = aggregate_usage(machine.team, by=["region", "kind"], now=NOW)
+    assert {tuple(row.keys.values()): (row.requests, row.searches, row.extra_nano) for row in report.rows} == {
+        ("-", "-"): (2, 0, None), ("us", "advisor"): (1, 3, 7),
     }  # fmt: skip
 
 

@@ -123,6 +123,17 @@ def test_nothing_is_listed_twice(cli, record):
     assert [row["session"] for row in cli("usage", "--by", "session", "--json").json["rows"]] == [AGENTS]
 
 
+def test_what_is_only_on_the_wire_is_of_one_session(cli, record):
+    """Of two that passed on one wire, that in which most of the requests are; the wire's audit has both."""
+    log, _ = record(
+        TITLE, *(passed(second, name, 10, 98) for second, name in ((5, "msg_a"), (6, "msg_b"), (7, "msg_c")))
+    )
+    other = AGENTS.replace("7d3c", "9e4d")
+    write(log.with_name(f"{other}.jsonl"), [answer(7, "msg_c", 10, 98) | {"sessionId": other}])
+    wires = [cli("audit", name, "--json").json["requests"]["wire"] for name in (AGENTS, other, WIRE)]
+    assert wires == [3, 1, 4]
+
+
 def test_counts_that_differ_are_named(cli, record):
     """The wire's, then the log's."""
     record(passed(5, "msg_a", 10, 120), passed(10, "msg_b", 20, 50))

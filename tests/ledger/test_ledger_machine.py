@@ -20,11 +20,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable
-from sessionlog.ledger import ask as asking
-from sessionlog.ledger import scanning, store
+from sessionlog.ledger import opening, scanning
 from sessionlog.ledger import sync as syncing
-from sessionlog.ledger.ask import BUSY
 from sessionlog.ledger.freshness import changed_logs
+from sessionlog.ledger.problems import BUSY
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.pricing.book import PriceBook
 from sessionlog.pricing.own_prices import parse_own_prices
@@ -223,13 +222,13 @@ class Homes(RuleBasedStateMachine):
         sources = tuple(map(renewed, all_sources()))
         with ExitStack() as stack:
             stack.enter_context(patch("sessionlog.ledger.freshness.__version__", f"0.{number}"))
-            stack.enter_context(patch.object(store, "WAIT_SECONDS", 0.05))
+            stack.enter_context(patch.object(opening, "WAIT_SECONDS", 0.05))
             # no package that somebody installs meanwhile, and no new price list, is news in this home
             stack.enter_context(patch("sessionlog.ledger.freshness.sys", SimpleNamespace(path=())))
             stack.enter_context(patch("sessionlog.ledger.freshness._PRICES", str(self.home.folder / "none")))
             known = {source.id: source for source in sources}
-            stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
-            stack.enter_context(patch.object(registry, "all_sources", lambda: sources))
+            stack.enter_context(patch.object(registry, "source_of", known.__getitem__))
+            stack.enter_context(patch.object(registry, "sources_there", lambda _: sources))
             yield
 
     # What is seen of it.
@@ -359,7 +358,7 @@ class Homes(RuleBasedStateMachine):
         with self.world():
             of_ledger(self.home, self.prices)
             self.remember()
-            reader = store.open_ledger(self.home.ledger, self.prices)
+            reader = opening.open_ledger(self.home.ledger, self.prices)
             with reader.reading():
                 before = everything(reader)
                 self.home.append("c/projects/-w-a/22222222-2222-4222-8222-222222222222.jsonl", [("answer", 9, 9)])

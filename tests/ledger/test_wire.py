@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessionlog.ledger.ask import Where, ask
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import GONE
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.verify import compare_derived
 from tests.ledger.entries import NOON, PRICES, SECOND, book_of, record, scan_of, session
 from tests.ledger.little_home import LittleHome
@@ -163,6 +163,13 @@ def test_ids_that_come_again_are_of_the_time():
     assert [row[0] for row in totals(wire, in_log("s", at(5001, response_id="a"), last_ns=NOON + 5001 * SECOND))] == [
         "s", "w",
     ]  # fmt: skip
+
+
+def test_one_id_for_all_answers_hides_none():
+    """As some gateways give: of equal ids those with equal tokens are the same."""
+    wire = on_wire("w", *(at(second, response_id="x", input=second) for second in (1, 5, 9)))
+    log = in_log("s", *(at(second, response_id="x", input=second) for second in (5, 9)))
+    assert [row[:3] for row in totals(wire, log)] == [("s", 1, 5), ("s", 1, 9), ("w", 1, 1)]
 
 
 def test_equal_ids_come_before_equal_tokens():
@@ -368,7 +375,7 @@ def looked(home):
         assert not list(compare_derived(book.copy()))
         return book.query(sql, {})
 
-    return ask(Where(ledger=home.ledger, env=home.env), PRICES, answer)
+    return ask(Where(ledger=home.ledger, env=home.env, prices=PRICES), answer)
 
 
 @pytest.fixture

@@ -353,6 +353,7 @@ def test_searches_of_the_providers_tool_are_counted_once(tmp_path):
         [record] = scan.sessions[0].records
         assert (record.searches, record.usage.output) == (searches, row["message"]["usage"]["output_tokens"])
         assert bool(scan.problems.count) == (number in ("many", -1))
+        assert of_type(str(path), "llm.response")[0].get("searches", 0) == searches
 
 
 def test_a_fork_says_nothing_of_its_parents_turns():

@@ -384,6 +384,16 @@ def test_a_fork_of_a_fork_was_forked_from_that_fork(tmp_path):
     assert parents == {"ses_1": "", "ses_2": "ses_1", "ses_0": "ses_2"}
 
 
+def test_the_rest_has_no_cost_where_a_message_has_none(tmp_path):
+    """The cost of all of a session would count a second time what is estimated for its messages."""
+    log = only_log("opencode/v2-compaction-and-title", tmp_path)
+    with sqlite3.connect(log) as connection:
+        connection.execute("UPDATE session_message SET data = REPLACE(data, '\"cost\":0.05', '\"cost\":0')")
+    connection.close()
+    (session,) = SOURCE.scan(log, None).sessions
+    assert [record.cost_nano for record in session.records] == [10_000_000, None, 12_500_000, 10_000_000, None]
+
+
 def test_a_copy_whose_original_is_gone_counts(tmp_path):
     """Then the fork alone has the answer."""
     log = only_log("opencode/fork", tmp_path)

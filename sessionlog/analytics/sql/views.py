@@ -82,6 +82,10 @@ _MEANINGS = {
     "cost_usd": "both together; NULL if neither is known",
     "cost_is_partial": "1 if a part of it has no price",
     "cache_savings_usd": "what it would cost more without a cache, at list prices",
+    "searches": "web searches of the provider's own tool",
+    "extra_cost_usd": "the part of the cost that is charged beside tokens, as for searches",
+    "region": "where it was computed, if that has a price of its own",
+    "kind": "what it was for, if it was made for another response, e.g. advisor",
     "latency_ms": "the call's time",
     "granularity": "`request`, or `session` for a whole session in one row",
     "quality": "exact, partial or estimated",
@@ -129,7 +133,10 @@ def _time(column: str) -> str:
     return f"strftime('%Y-%m-%dT%H:%M:%S', {seconds}, 'unixepoch') || printf('.%06dZ', {part} / 1000)"
 
 
-_USD = {"cost_nano": "known_cost_usd", "estimate_nano": "estimated_cost_usd", "saved_nano": "cache_savings_usd"}
+_USD = {
+    "cost_nano": "known_cost_usd", "estimate_nano": "estimated_cost_usd", "saved_nano": "cache_savings_usd",
+    "extra_nano": "extra_cost_usd",
+}  # fmt: skip
 _NUMBERS = {
     column.name: f"{column.name}_tokens" if "tokens" in column.words
     else _USD.get(column.name, column.name.replace("_nano", "_usd"))

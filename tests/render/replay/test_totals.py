@@ -8,6 +8,7 @@ from sessionlog.analytics.sessions import SessionSummary
 from sessionlog.errors import Problem
 from sessionlog.events.envelope import Event
 from sessionlog.events.tokens import TokenUsage
+from sessionlog.pricing.book import PriceBook
 from sessionlog.render.replay import fold_replay
 from sessionlog.render.replay.blocks import Cost, NoteBlock, ResponseBlock, SessionEndBlock, SessionStartBlock
 
@@ -51,6 +52,23 @@ def ends(*rows, totals=None, **start):
 def test_cached_input_is_taken_out_where_the_dialect_includes_it(start, expected):
     """Logs without `v` depend on who served them; our own never do."""
     assert served({"usage": USAGE}, **start).usage.input == expected
+
+
+@pytest.mark.parametrize(
+    "logged",
+    [
+        {"service_tier": "batch", "region": "us", "searches": 2},
+        {"usage": USAGE | {"service_tier": "batch", "inference_geo": "us",
+                           "server_tool_use": {"web_search_requests": 2}}},
+    ],
+)  # fmt: skip
+def test_the_estimate_of_a_response_is_that_of_its_kind(logged):
+    """Its tier, region and searches, as its event has them or as the provider's usage object does."""
+    response = {"usage": USAGE, "model": "claude-opus-4-8"} | logged
+    cost = served(response, price=PriceBook.load().price, v=1, provider="anthropic").cost
+    kind = {"service_tier": "batch", "region": "us", "searches": 2}
+    nano = PriceBook.load().price("anthropic", "claude-opus-4-8", TokenUsage(**USAGE), None, **kind)
+    assert cost == Cost(nano=nano, estimated=True)
 
 
 def test_input_is_as_logged_where_nothing_is_cached():
