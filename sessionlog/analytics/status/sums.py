@@ -33,7 +33,9 @@ _LAST = {
     "context_window": "(SELECT json_extract(metadata, '$.context_window') FROM sessions WHERE id = :id)",
 }
 _OF_REQUESTS = f"""FROM {_RECORDS} JOIN labels l ON l.id = r.label_id
-    WHERE r.session_id = :id AND r.requests AND l.granularity = 'request'"""
+    WHERE r.session_id = :id AND r.requests AND l.granularity = 'request' AND l.kind = ''"""
+"""Not those inside others: an advisor's prompt, or a compaction's, is not what fills the session's context."""
+
 _LATEST = "ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1"
 
 NAMED = (
