@@ -293,7 +293,7 @@ def _header(row: Row, time: int | None, chat: Conversation) -> Steps:
             chat.family = chat.family or chat.parent
         else:
             chat.forked = time
-    yield Session(parent=chat.parent, project=folder(row.cwd))
+    yield Session(parent=chat.parent if chat.agent == MAIN else "", project=folder(row.cwd))
     yield _change_model(row, time, chat)
 
 
