@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from sessionlog.errors import Problem
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.handover import MOST_ATTACHED, HandedOver, HandOver
-from sessionlog.ledger.identity import stored_path
-from sessionlog.ledger.plan import Plan
+from sessionlog.ledger.identity import is_same, stored_path
+from sessionlog.ledger.plan import Plan, identity_of
 from sessionlog.ledger.problems import problems_of, problems_text
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
@@ -204,7 +204,7 @@ class _Inserter:
         file_id = self._connection.execute(_INSERT, values).lastrowid or 0
         if row is None or _is_another(row, scanned, job.path):
             self._new.append(job)
-        self._writer.insert(file_id, scanned, handed)
+        self._writer.insert(file_id, scanned, handed, was_rewritten=_was_rewritten(row, scanned, values))
         resume = scanned.scan.resume
         if resume is not None and scanned.prefix and isinstance(resume.state, bytes):
             self._connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
@@ -251,6 +251,13 @@ class _Inserter:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._handed.detach()
+
+
+def _was_rewritten(row: File | None, scanned: Scanned, values: File) -> bool:
+    """Whether a log has changed since it was read by the same parser."""
+    if row is None or scanned.identity is None or (row.source, row.parser) != (values.source, values.parser):
+        return False
+    return not is_same(identity_of(row), scanned.identity)
 
 
 def _is_another(row: File, scanned: Scanned, path: str) -> bool:
