@@ -101,13 +101,15 @@ class Billing:
             if "from" in one and matches(one["name"], name.rpartition("/")[2]):
                 yield one["from"]
 
-    def without_route(self, name: str) -> str:
-        """Return a name without what a gateway writes before and behind it."""
+    def without_route(self, name: str) -> tuple[str, bool]:
+        """Return a name without what a gateway writes before and behind it, and whether there was something before."""
+        plain = name
         for route in self.entries["routes"]:
-            name = name.removeprefix(route)
+            plain = plain.removeprefix(route)
+        is_routed = plain != name
         for tag in self.entries["tags"]:
-            name = name.removesuffix(tag)
-        return name
+            plain = plain.removesuffix(tag)
+        return plain, is_routed
 
     def _of(self, section: str, listing: Listing, today: str | None) -> Iterator[Entry]:
         name = listing.model["id"].lower()

@@ -129,6 +129,9 @@ NAMES = [
     ("", "omniroute:claude-sonnet-4-6", "anthropic", "claude-sonnet-4-6"),
     ("omniroute", "omniroute:openai/gpt-5.5", "openai", "gpt-5.5"),
     ("cline", "cline-pass/kimi-k2.6", "moonshotai", "kimi-k2.6"),
+    ("anthropic", "omniroute:openai/gpt-5.5", "openai", "gpt-5.5"),
+    ("openai", "omniroute:cc/claude-opus-4-8", "anthropic", "claude-opus-4-8"),
+    ("", "moonshotai/kimi-k2.6@2026-04-20", "moonshotai", "kimi-k2.6"),
     ("openrouter", "openrouter/anthropic/claude-sonnet-4.6:thinking", "openrouter", "anthropic/claude-sonnet-4.6"),
     ("", "openrouter/anthropic/claude-sonnet-4:thinking", "anthropic", "claude-sonnet-4-0"),
     ("", "anthropic/claude-sonnet-4-5@20250929", "anthropic", "claude-sonnet-4-5"),
@@ -165,6 +168,9 @@ def test_names_that_models_have_elsewhere_have_their_price(provider, model, vend
         ("ollama", "kimi-k2.6:thinking"),
         ("", "openrouter/nobody/knows:thinking"),
         ("lmstudio", "openrouter/anthropic/claude-sonnet-4"),
+        ("groq", "kimi-k2.6:thinking"),
+        ("openai", "openai/gpt-5.5@nonsense"),
+        ("azure", "gpt-5.6-sol-fast"),
     ],
 )
 def test_names_that_only_look_alike_have_no_price(provider, model):
