@@ -111,6 +111,7 @@ from sessionlog.sources.record import server_of
 from sessionlog.sources.values import read_counts
 
 _PROVIDER = "anthropic"
+_NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}  # of most responses
 _SYNTHETIC = "<synthetic>"
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _DESKTOP = "local-agent-mode-sessions"
@@ -537,10 +538,13 @@ def _response(
     usage, speed, tier, region, searches = message.usage, "", "", "", 0
     counts = _tokens(usage, state)
     if isinstance(usage, Usage):
-        speed = "" if usage.speed == "standard" else read_speed(usage.speed)
-        tier = "" if usage.service_tier == "standard" else read_tier(usage.service_tier)
-        region = read_region(usage.inference_geo)
-        if usage.server_tool_use is not None and counts is not None:
+        if usage.speed is not None and usage.speed != "standard":
+            speed = read_speed(usage.speed)
+        if usage.service_tier is not None and usage.service_tier != "standard":
+            tier = read_tier(usage.service_tier)
+        if usage.inference_geo is not None:
+            region = read_region(usage.inference_geo)
+        if usage.server_tool_use is not None and usage.server_tool_use != _NO_SEARCHES and counts is not None:
             searches, issue = read_searches({"server_tool_use": usage.server_tool_use})
             counts = Tokens(counts.usage, (*counts.issues, issue)) if issue else counts
     key = message_id = name(message.id)

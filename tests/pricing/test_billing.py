@@ -1,5 +1,6 @@
 """What the price list does not have: factors of regions and tiers, prices of searches, names that models have elsewhere."""
 
+import pickle
 from datetime import UTC, datetime
 
 import pytest
@@ -198,6 +199,7 @@ def test_a_user_gives_a_name_another_price():
     assert nano("x", "house", usage=MILLION, book=book) == 3 * 10**9
     assert "your alias 'My-Name' of anthropic/claude-opus-4-8" in book.explain("", "my-name").source
     assert PriceBook.load({"a": "nobody/knows"}).explain("", "a") is None
+    assert pickle.loads(pickle.dumps(book)).fingerprint == book.fingerprint  # a worker's
     assert len({PriceBook.load(one).fingerprint for one in (None, table, {"a": "b/c"}, {"a": "b/d"})}) == 4
 
 
