@@ -28,8 +28,7 @@ from benchmarks.claude_home import ClaudeHome
 from benchmarks.measure import SESSIONLOG, measure, print_table
 from sessionlog.cli.find import read_logs
 from sessionlog.engine.scanner import scanner
-from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.pricing.book import PriceBook
 from sessionlog.search.find import Place, Question, find
 from sessionlog.search.query import parse_query
@@ -96,7 +95,7 @@ def _measure_indexing(home, place, folder):
     floor = time.perf_counter() - begun
     begun = time.perf_counter()
     book = open_ledger(place.ledger, PriceBook.load())
-    refresh(book, place.env, scanner=scanner())
+    book.refresh(place.env, scanner=scanner())
     book.close()
     scanned = time.perf_counter() - begun
     path = index_path(place.ledger)

@@ -24,7 +24,7 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, Costs, sums
-from sessionlog.analytics.usage_columns import COST_COLUMNS
+from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
@@ -32,7 +32,7 @@ from sessionlog.context.cache_misses import Copied
 from sessionlog.context.findings import Finding, SessionFindings, find_in_session
 from sessionlog.engine.workers import map_tasks
 from sessionlog.errors import AmbiguousSession, InvalidQuery, LogNotReadable, MissingExtra
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Env, Log
 from sessionlog.sources.registry import load_source
@@ -302,7 +302,7 @@ class _Session:
     copied: frozenset[Copied] = frozenset()
 
 
-def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Session], AdviceReport]:
+def _choose(book: Book, selection: Selection, most: int) -> tuple[list[_Session], AdviceReport]:
     """Return the costliest sessions of the window and of the time before, and a report without rows."""
     found: dict[tuple[str, str, str], _Session] = {}
     for window, is_before in ((selection.window, False), (time_before(selection), True)):
@@ -326,7 +326,7 @@ def _choose(book: ReadBook, selection: Selection, most: int) -> tuple[list[_Sess
 
 def _both(one: _Session) -> SummedRows:
     """Return what a session used in the window and in the time before."""
-    return add_up(used for used in (one.now, one.before) if used is not None)
+    return add_up(SummedRows, (used for used in (one.now, one.before) if used is not None))
 
 
 def _costliest_session_first(one: _Session) -> tuple[Any, ...]:
@@ -334,7 +334,7 @@ def _costliest_session_first(one: _Session) -> tuple[Any, ...]:
     return -(both.cost_nano or 0), -both.prompt_tokens, one.path, one.session
 
 
-def _uses(book: ReadBook, selection: Selection) -> list[tuple[tuple[str, str, str], SummedRows]]:
+def _uses(book: Book, selection: Selection) -> list[tuple[tuple[str, str, str], SummedRows]]:
     """Return (source, session, path) and what was used, of each session."""
     selection.prepare(book)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.audit_requests import Found
     from sessionlog.analytics.columns import Unit
     from sessionlog.analytics.question import Options, Paths
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
 
 ORIGINS = ("wire", "log", "otel")
 """Where a request is recorded, in the order of columns."""
@@ -226,7 +226,7 @@ def audit_session(session: str, paths: Paths = None, **options: Unpack[Options])
     return report.limited(question.limit)
 
 
-def fold_audit(book: ReadBook, session: str) -> AuditReport:
+def fold_audit(book: Book, session: str) -> AuditReport:
     """Query a book for the audit of a session; arguments and errors as for `audit_session`."""
     found = find_requests(book, session)
     if not (found.has_wire or found.exported):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sessionlog import files
 from sessionlog.analytics.status.sums import NAMED
 from sessionlog.errors import AmbiguousSession, LogNotReadable
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import stored_forms
-from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.wire import BESIDE_NS, REQUESTS, Request, match, requests_in, spans_of, windows
 
 CLASSES = ("input", "cache_read", "cache_write", "output")
@@ -58,7 +58,7 @@ class Found:
     has_log: bool
 
 
-def find_requests(book: ReadBook, target: str) -> Found:
+def find_requests(book: Book, target: str) -> Found:
     """Return the requests of the session that a text names.
 
     Raises:
@@ -90,7 +90,7 @@ def find_requests(book: ReadBook, target: str) -> Found:
 
 
 def _matched(
-    book: ReadBook, number: int, *, is_wire: bool
+    book: Book, number: int, *, is_wire: bool
 ) -> tuple[list[Request], dict[Place, tuple[Place, str]], set[Place], set[int], set[int]]:
     """Return what passed on the wire of a session, its matches, and the sessions on the wire and of agents."""
     on_wire: list[Request] = []
@@ -118,7 +118,7 @@ def _matched(
     return on_wire, pairs, summed_up, wires, agents
 
 
-def _find(book: ReadBook, target: str) -> tuple[int, str, str, bool]:
+def _find(book: Book, target: str) -> tuple[int, str, str, bool]:
     """Return (number, source, id, whether it was recorded on the wire) of the session that a text names."""
     forms = {f"form_{number}": form for number, form in enumerate(stored_forms(target))}
     marks = ", ".join(f":{name}" for name in forms)
@@ -155,7 +155,7 @@ def _is_within(request: Request, spans: Iterable[tuple[int, int]]) -> bool:
     return any(start - BESIDE_NS <= request.time_ns <= last + BESIDE_NS for start, last in spans)
 
 
-def _exports(book: ReadBook, agents: Iterable[int]) -> set[int]:
+def _exports(book: Book, agents: Iterable[int]) -> set[int]:
     """Return the OTel sessions that repeat what these sessions' own logs have."""
     sql = f"""SELECT DISTINCT s.id, r.superseded_by, a.source || ':' || a.session FROM all_sessions a
         JOIN all_sessions s ON s.source = :otel AND s.session = a.session
@@ -166,6 +166,6 @@ def _exports(book: ReadBook, agents: Iterable[int]) -> set[int]:
     return {number for number, superseded_by, name in found if name in superseded_by.split("\n")}
 
 
-def _requests(book: ReadBook, sessions: Iterable[int], condition: str) -> list[Request]:
+def _requests(book: Book, sessions: Iterable[int], condition: str) -> list[Request]:
     """Return the requests of these sessions that have a time, in its order."""
     return book.query(REQUESTS.format(sessions=_in(sessions), rows=condition), {}, Request._make)

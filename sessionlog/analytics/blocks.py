@@ -15,14 +15,14 @@ from dataclasses import replace
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import rate_limits
 from sessionlog.analytics.question import Question, answer
-from sessionlog.analytics.report import add_up, findings_of
+from sessionlog.analytics.report import SummedRows, add_up, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import IN_PROVENANCE, PROVENANCE, USED, Row, by_provenance, sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.quarter_hours import OF_PARTS, parts
-from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def list_blocks(
     return report.limited(question.limit)
 
 
-def fold_blocks(book: ReadBook, selection: Selection, *, hours: int = HOURS, only_active: bool = False) -> BlockReport:
+def fold_blocks(book: Book, selection: Selection, *, hours: int = HOURS, only_active: bool = False) -> BlockReport:
     """Query a book for the blocks of a selection, or only for the active one.
 
     Without a source filter the blocks are those of `USUAL_SOURCE`, unless only other sources have any.
@@ -91,7 +91,7 @@ def fold_blocks(book: ReadBook, selection: Selection, *, hours: int = HOURS, onl
     return of_usual if of_usual.sources and not of_all.rows else of_all
 
 
-def _fold(book: ReadBook, chosen: Selection, hours: int, *, only_active: bool) -> BlockReport:
+def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> BlockReport:
     of_sources = {key: value for key, value in chosen.filters.items() if key == "source"}
     _define_block_hour(book, _starts(book, replace(chosen, filters=of_sources, window=None), hours))
     blocks, known = _blocks(book, replace(chosen, window=None), hours)
@@ -107,7 +107,7 @@ def _fold(book: ReadBook, chosen: Selection, hours: int, *, only_active: bool) -
         hours=hours,
         sources=_sources(book, chosen, blocks),
         rows=rows,
-        totals=add_up(rows),
+        totals=add_up(SummedRows, rows),
         provenance={kind: sum(count[kind] for count in counts) for kind in PROVENANCE},
         active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
         limits=rate_limits(book.query, chosen.now_ns),
@@ -118,7 +118,7 @@ def _fold(book: ReadBook, chosen: Selection, hours: int, *, only_active: bool) -
     )
 
 
-def _sources(book: ReadBook, selection: Selection, blocks: Container[int]) -> tuple[str, ...]:
+def _sources(book: Book, selection: Selection, blocks: Container[int]) -> tuple[str, ...]:
     """The sources with records in the blocks or without a time; if there are none, all sources of the selection."""
     known = _distinct(book, "block_hour(r.time_ns), s.source", replace(selection, window=None))
     shown = {source for hour, source in known if hour is None or hour in blocks}
@@ -148,18 +148,18 @@ def _until_now(selection: Selection) -> tuple[str, str, dict[str, Any]]:
     return OF_PARTS.format(summed), where, parameters | bounds
 
 
-def _distinct(book: ReadBook, what: str, selection: Selection, more: str = "") -> list[tuple[Any, ...]]:
+def _distinct(book: Book, what: str, selection: Selection, more: str = "") -> list[tuple[Any, ...]]:
     tables, where, parameters = _until_now(selection)
     return book.query(_DISTINCT.format(what=what, tables=tables, where=where + more), parameters)
 
 
-def _starts(book: ReadBook, selection: Selection, length: int) -> list[int]:
+def _starts(book: Book, selection: Selection, length: int) -> list[int]:
     book.define("utc_hour", lambda time_ns: None if time_ns is None else time_ns // _HOUR_NS)
     found = _distinct(book, "utc_hour(r.time_ns)", selection)
     return block_starts((hour for (hour,) in found if hour is not None), length)
 
 
-def _define_block_hour(book: ReadBook, starts: Sequence[int]) -> None:
+def _define_block_hour(book: Book, starts: Sequence[int]) -> None:
     """Define the SQL function `block_hour(time_ns)`: the start of a record's block, in hours since 1970."""
 
     def block_hour(time_ns: int | None) -> int | None:
@@ -169,7 +169,7 @@ def _define_block_hour(book: ReadBook, starts: Sequence[int]) -> None:
     book.define("block_hour", block_hour)
 
 
-def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int, Block], dict[int, Mapping[str, int]]]:
+def _blocks(book: Book, selection: Selection, length: int) -> tuple[dict[int, Block], dict[int, Mapping[str, int]]]:
     """Start hour → block, and start hour → its requests by provenance."""
     tables, where, parameters = _until_now(selection)
     where = f"r.time_ns IS NOT NULL AND {where}"
@@ -193,7 +193,7 @@ def _blocks(book: ReadBook, selection: Selection, length: int) -> tuple[dict[int
     return blocks, known
 
 
-def _untimed(book: ReadBook, selection: Selection) -> int:
+def _untimed(book: Book, selection: Selection) -> int:
     tables, where, parameters = _until_now(replace(selection, window=None))
     [untimed] = sums(book.query, Row, ("requests",), tables, f"r.time_ns IS NULL AND {where}", parameters)
     return untimed.requests

@@ -14,7 +14,7 @@ from sessionlog import files
 from sessionlog.analytics.question import Question, answer
 from sessionlog.context.cache_misses import Copied
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 from sessionlog.sources.find import name_of_session
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.record import CopyRank
@@ -31,7 +31,7 @@ WHERE NOT r.chosen AND NOT EXISTS (
 _MAY_BE_COPIED = "SELECT 1 FROM responses WHERE copy_rank = :rank LIMIT 1"
 
 
-def copied_responses(book: ReadBook) -> Mapping[tuple[str, str, str], frozenset[Copied]]:
+def copied_responses(book: Book) -> Mapping[tuple[str, str, str], frozenset[Copied]]:
     """Return (source, session, path) → the responses that another session paid for."""
     found: dict[tuple[str, str, str], set[Copied]] = defaultdict(set)
     for source, session, path, time_ns, given, output, cache_read, cache_write in book.query(_COPIED, {}):

@@ -13,7 +13,7 @@ from sessionlog.analytics.watch.snapshot import Pace, RunningSession, window_min
 from sessionlog.analytics.watch.sums import Window, find_running, last_context, paces_of, running_session
 from sessionlog.analytics.window import UsageWindow, midnight
 from sessionlog.analytics.zones import day_key, local_time, resolve_zone
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.schema import QUARTER_NS
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def read_dashboard(*, rules: Sequence[BudgetRule] = (), **options: Unpack[Option
     return answer(question, lambda book: fold_dashboard(book, question, rules))
 
 
-def fold_dashboard(book: ReadBook, question: Question, rules: Sequence[BudgetRule] = ()) -> Dashboard:
+def fold_dashboard(book: Book, question: Question, rules: Sequence[BudgetRule] = ()) -> Dashboard:
     """Query a book for the present state."""
     week = replace(question, window="this-week").selection(Selection)
     today = replace(question, window="today").selection(Selection).window
@@ -99,7 +99,7 @@ def fold_dashboard(book: ReadBook, question: Question, rules: Sequence[BudgetRul
     )
 
 
-def _days(book: ReadBook, selection: Selection) -> tuple[int, ...]:
+def _days(book: Book, selection: Selection) -> tuple[int, ...]:
     zone = resolve_zone(selection.zone)
     noon_ns = midnight(local_time(selection.now_ns, zone).date(), zone) + _DAY_NS // 2
     names = [day_key(noon_ns - back * _DAY_NS, zone) for back in reversed(range(DAYS))]
@@ -113,7 +113,7 @@ def _days(book: ReadBook, selection: Selection) -> tuple[int, ...]:
     return tuple((costs if any(costs.values()) else tokens).values())
 
 
-def _running(book: ReadBook, now_ns: int) -> tuple[RunningSession, ...]:
+def _running(book: Book, now_ns: int) -> tuple[RunningSession, ...]:
     window = Window(start_ns=window_start(now_ns), now_ns=now_ns, filters={})
     running = find_running(book.query, window)
     if not running:
@@ -127,9 +127,7 @@ def _running(book: ReadBook, now_ns: int) -> tuple[RunningSession, ...]:
     return tuple(sorted(found, key=lambda one: (-(one.start_ns or 0), one.source, one.session)))
 
 
-def _budgets(
-    book: ReadBook, question: Question, rules: Sequence[BudgetRule], now_ns: int
-) -> dict[str, Mapping[str, Any]]:
+def _budgets(book: Book, question: Question, rules: Sequence[BudgetRule], now_ns: int) -> dict[str, Mapping[str, Any]]:
     why: dict[str, str] = {}
     budgets = provider_windows(book.query, None, now_ns, why)
     if rules:

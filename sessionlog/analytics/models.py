@@ -9,21 +9,43 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import values_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
-from sessionlog.analytics.usage_columns import COLUMNS as USAGE_COLUMNS
+from sessionlog.analytics.usage_row import COLUMNS as USAGE_COLUMNS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
-from sessionlog.ledger.current_prices import CurrentPrice, current_price
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Unpack
 
     from sessionlog.analytics.question import Options, Paths
-    from sessionlog.ledger.current_prices import CurrentPrices
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.pricing.book import PriceBook
 
 _BY = ("provider", "model")
 _PER_MILLION = "US dollars per million tokens now, without tiers; `sessionlog pricing MODEL` has all"
 _OF_USAGE = {column.name: column for column in USAGE_COLUMNS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentPrice:
+    """What a model costs now, below all tiers.
+
+    Attributes:
+        input_usd: US dollars per million input tokens that touch no cache; None if unknown.
+        output_usd: US dollars per million output tokens; None if unknown.
+        source: The source of the price; "" if it is unknown.
+    """
+
+    input_usd: float | None = None
+    output_usd: float | None = None
+    source: str = ""
+
+
+def current_price(prices: PriceBook, provider: str, model: str) -> CurrentPrice:
+    """Return what a model costs now at these prices."""
+    info = prices.explain(provider, model)
+    if info is None:
+        return CurrentPrice()
+    pricing = info.pricing
+    return CurrentPrice(input_usd=pricing.input_per_mtok, output_usd=pricing.output_per_mtok, source=info.source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +130,12 @@ def models_of(question: Question) -> ModelReport:
     """Return all models that were used, whatever order and limit the question has."""
     selection = replace(question, by=None).selection(Selection, _BY)
 
-    def fold(book: ReadBook) -> tuple[UsageReport, CurrentPrices]:
-        return fold_usage(book, selection), book.current_prices()
-
-    usage, known = answer(question, fold, cuts=selection.cuts(), with_calls=False)
-    names = [(row.provider, row.model) for row in usage.rows]
-    if not known.keys() >= set(names):
-        prices = question.price_book()
-        known = {name: current_price(prices, *name) for name in names}
+    usage = answer(question, lambda book: fold_usage(book, selection), cuts=selection.cuts(), with_calls=False)
+    prices = question.price_book()
 
     def priced(row: UsageRow, price: CurrentPrice) -> ModelRow:
         return ModelRow(**values_of(row), price=price, selected_nano=usage.totals.cost_nano)
 
-    rows = tuple(priced(row, known[name]) for row, name in zip(usage.rows, names, strict=True))
+    rows = tuple(priced(row, current_price(prices, row.provider, row.model)) for row in usage.rows)
     priced_rows = {"rows": rows, "totals": priced(usage.totals, CurrentPrice())}
     return ModelReport(**values_of(usage) | priced_rows)

@@ -17,7 +17,7 @@ from sessionlog.analytics.tools import CallSelection, fold_tools
 from sessionlog.analytics.usage import fold_usage, with_trend
 from sessionlog.analytics.usage_row import UsageReport
 from sessionlog.analytics.window import present_time
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def overview(paths: Paths = None, *, most_sessions: int = 20, **options: Unpack[
     return answer(question, lambda book: fold_overview(book, question, most_sessions=most_sessions))
 
 
-def fold_overview(book: ReadBook, question: Question, *, most_sessions: int) -> Overview:
+def fold_overview(book: Book, question: Question, *, most_sessions: int) -> Overview:
     """Query a book for an overview."""
 
     def usage(*by: str) -> UsageReport:

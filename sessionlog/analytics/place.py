@@ -14,7 +14,7 @@ from sessionlog.errors import InvalidQuery, MissingExtra
 from sessionlog.ledger.columns import Label
 
 if TYPE_CHECKING:
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
     from sessionlog.pricing.book import PriceBook
     from sessionlog.pricing.seed_table import PricingTable
 
@@ -39,7 +39,7 @@ def places_among(paths: Sequence[str]) -> list[str]:
 
 def answer_from_places(
     places: Sequence[str],
-    fold: Callable[[ReadBook], _T],
+    fold: Callable[[Book], _T],
     *,
     by: Sequence[str],
     filters: Mapping[str, Sequence[str]],

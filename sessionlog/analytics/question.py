@@ -1,7 +1,4 @@
-"""Question: the parameters of a report, as one frozen value; and `answer`, which runs it on a book.
-
-While no log has changed, the ledger's file is queried as it is, without loading the code that scans and prices.
-"""
+"""Question: the parameters of a report, as one frozen value; and `answer`, which runs it on a book."""
 
 from __future__ import annotations
 
@@ -10,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from sessionlog import files
 from sessionlog.analytics.selection import Selection
+from sessionlog.engine import scan_in_parallel
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.ask import Where, ask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report without new logs saves
@@ -23,7 +21,7 @@ if TYPE_CHECKING:  # importing what scans and prices takes 80 ms, which a report
     from sessionlog.analytics.report import Report
     from sessionlog.analytics.window import UsageWindow
     from sessionlog.engine.spark import Spark
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.pricing.seed_table import PricingTable
@@ -136,10 +134,14 @@ class Question:
             return self.prices
         return PriceBook.load(None if self.prices is None else self.prices.to_own())
 
+    def own_prices(self) -> PriceBook | None:
+        """Return the prices for estimates; None for the list prices, which are loaded on demand."""
+        return None if self.prices is None else self.price_book()
+
 
 def answer(
     question: Question,
-    fold: Callable[[ReadBook], _T],
+    fold: Callable[[Book], _T],
     *,
     needs_logs: str = "",
     cuts: Collection[int] | None = None,
@@ -170,7 +172,7 @@ def answer(
         return _answer(question, fold, needs_logs, cuts, with_calls=with_calls, by_time=by_time)
 
 
-def answer_sorted(question: Question, empty: _R, fold: Callable[[ReadBook], _R], **options: Any) -> _R:
+def answer_sorted(question: Question, empty: _R, fold: Callable[[Book], _R], **options: Any) -> _R:
     """Call `answer`, and return the report with its rows sorted and limited; `empty` is the report without rows.
 
     In their default order, hours to months come oldest first, and a limit keeps the newest.
@@ -185,7 +187,7 @@ def answer_sorted(question: Question, empty: _R, fold: Callable[[ReadBook], _R],
 
 def _answer(
     question: Question,
-    fold: Callable[[ReadBook], _T],
+    fold: Callable[[Book], _T],
     needs_logs: str,
     cuts: Collection[int] | None,
     *,
@@ -209,26 +211,18 @@ def _answer(
     if question.engine is not None:
         check_source_names(question.filters)
         return _answer_by_engine(question, paths, fold, cuts=cuts, with_calls=with_calls)
-    if ledger is not None and paths is None and question.prices is None and not question.live:
-        env = os.environ if question.env is None else question.env
-        found = ask_current(ledger, env, lambda book: fold(book) if _knows(book, question.filters) else None)
-        if found is not None:
-            return found
     check_source_names(question.filters)
-    from sessionlog.engine.scanner import scanner
-    from sessionlog.ledger.ask import Where, ask
-
     where = Where(
-        paths=paths, ledger=ledger, env=question.env, live=question.live,
-        scanner=scanner(question.executor, question.jobs), progress=question.progress,
+        paths=paths, ledger=ledger, env=question.env, prices=question.own_prices(), live=question.live,
+        scanner=scan_in_parallel(question.executor, question.jobs), progress=question.progress,
     )  # fmt: skip
-    return ask(where, question.price_book(), fold)
+    return ask(where, fold)
 
 
 def _answer_by_engine(
     question: Question,
     paths: Sequence[str] | None,
-    fold: Callable[[ReadBook], _T],
+    fold: Callable[[Book], _T],
     *,
     cuts: Collection[int] | None,
     with_calls: bool,
@@ -269,19 +263,16 @@ def check_source_names(filters: Mapping[str, Sequence[str]] | None) -> None:
     """
     wanted = _sources(filters)
     if wanted:
-        from sessionlog.sources.names import OURS
-        from sessionlog.sources.registry import choose_sources
+        from sessionlog.sources.names import OURS, choose_ids
 
-        if not all(name in OURS for name in wanted):  # others, and patterns, need every source to be loaded
-            choose_sources(wanted)
+        try:
+            choose_ids(OURS, wanted)
+        except InvalidQuery:
+            from sessionlog.sources.registry import choose_sources
+
+            choose_sources(wanted)  # one of another package, for which every source has to be loaded
 
 
 def _sources(filters: Mapping[str, Sequence[str]] | None) -> Sequence[str]:
     wanted = (filters or {}).get("source", ())
     return [wanted] if isinstance(wanted, str) else wanted
-
-
-def _knows(book: ReadBook, filters: Mapping[str, Sequence[str]] | None) -> bool:
-    """Whether the book has every source of the filters by its exact name, so that no agent need be loaded to check."""
-    known = {source for (source,) in book.query("SELECT DISTINCT source FROM sessions", {})} if filters else ()
-    return all(name in known for name in _sources(filters))

@@ -13,8 +13,8 @@ from sessionlog.analytics.conditions import FILTERS, KEYS, filter_condition, wit
 from sessionlog.analytics.window import UsageWindow, present_time, utc_nanoseconds
 from sessionlog.analytics.zones import PERIOD_KEYS, resolve_zone
 from sessionlog.errors import InvalidQuery
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.quarter_hours import OF_PARTS, parts
-from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Selection:
             if key not in self.known_filters:
                 raise InvalidQuery(f"there is no filter {key!r}; there are {', '.join(self.known_filters)}")
 
-    def prepare(self, book: ReadBook) -> None:
+    def prepare(self, book: Book) -> None:
         """Define the SQL functions that group keys and filters call."""
         book.define("lower_case", str.lower)
         project_key: Callable[[str], str] = str

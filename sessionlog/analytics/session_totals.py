@@ -15,12 +15,11 @@ from itertools import islice
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sessions import SessionSummary, fold_session
 from sessionlog.analytics.status import sums
-from sessionlog.analytics.status.book import ask_about
+from sessionlog.analytics.status.logs import ask_about
 from sessionlog.analytics.status.sums import SessionRow
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import stored_forms
-from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.sync import Progress
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.protocol import Log
@@ -53,9 +52,7 @@ def session_totals(
     """
     env, find = os.environ if env is None else env, _finder(log, session, now)
     for place in dict.fromkeys((path or log.path, log.path)):
-        question = partial(find, place)
-        found = None if ledger is None or prices is not None else ask_current(ledger, env, question)
-        found = found or ask_about(place, question, env=env, ledger=ledger, prices=prices, progress=progress)
+        found = ask_about(place, partial(find, place), env=env, ledger=ledger, prices=prices, progress=progress)
         if found is not None:
             return found
     return None
@@ -64,7 +61,7 @@ def session_totals(
 def totals_alone(log: Log, session: str | None = None, *, prices: PriceBook | None = None) -> SessionSummary | None:
     """Return the session as `sessions PATH` lists it: by this log alone."""
     find = partial(_finder(log, session, None), log.path)
-    return ask(Where(paths=[log.path]), prices or PriceBook.load(), find)
+    return ask(Where(paths=[log.path], prices=prices), find)
 
 
 def _finder(log: Log, session: str | None, now: datetime | None) -> Callable[..., SessionSummary | None]:
@@ -73,7 +70,7 @@ def _finder(log: Log, session: str | None, now: datetime | None) -> Callable[...
     names = list(islice(log.source.name_sessions(log.path), 2))
     name = session or next(iter(names), "")
 
-    def find(path: str, book: ReadBook, **_: bool) -> SessionSummary | None:
+    def find(path: str, book: Book, **_: bool) -> SessionSummary | None:
         for row in sums.find_in_log(book.query, stored_forms(path), selection.now_ns, name):
             if row.session == name or len(names) < 2:  # a file that is one session may have another name
                 return fold_session(book, selection, row.id) or _without_responses(row)

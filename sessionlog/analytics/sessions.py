@@ -12,11 +12,13 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, measures, reader, select
-from sessionlog.analytics.usage_columns import COST_COLUMNS
+from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
+from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.events.times import format_time
-from sessionlog.ledger.cached import ask_at_once
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import changed_logs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,8 +74,8 @@ TABLE = (
 
 _SESSION = {
     **{name: f"s.{name}" for name in (
-        "source", "session", "path", "start_ns", "last_ns", "project", "harness", "route", "prompt", "error", "counted",
-        "archived", "parent",
+        "id", "source", "session", "path", "start_ns", "last_ns", "project", "harness", "route", "prompt", "error",
+        "counted", "archived", "parent",
     )},
     "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
     "duration_ms": "COALESCE(s.duration_ms, g.active_ms)",
@@ -197,7 +199,7 @@ def find_sessions(session_id: str, paths: Paths = None, **options: Unpack[Option
     question = Question(paths=paths, **options)
     selection = question.selection(Selection)
 
-    def fold(book: ReadBook) -> SessionList:
+    def fold(book: Book) -> SessionList:
         return _listed(book, selection, session=session_id)
 
     return answer(question, fold, cuts=selection.cuts(), with_calls=False).rows
@@ -217,26 +219,33 @@ def list_known_sessions(
     Return whether they are all there is: False if logs have changed since, or the ledger cannot be used.
     """
     selection = Selection.of(window, until=None, filters=filters, tz=tz, now=None)
-    return ask_at_once(ledger, env, lambda book: _listed(book, selection), use)
+    try:
+        with open_ledger(ledger, write=False) as book:
+            use(_listed(book, selection))
+            return changed_logs(book, env) == []
+    except Exception as error:
+        if isinstance(error, SessionLogError) and not isinstance(error, LedgerUnusable):
+            raise
+        return False  # a damaged ledger may hold anything
 
 
-def fold_sessions(book: ReadBook, selection: Selection) -> SessionList:
+def fold_sessions(book: Book, selection: Selection) -> SessionList:
     """Query a book for the sessions of a selection."""
     listed, (tables, where, parameters) = _listed(book, selection), selection.sums(listed_only=True)
     return replace(
         listed,
-        totals=add_up(listed.rows),
+        totals=add_up(SummedRows, listed.rows),
         provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
         archived_sessions=sum(session.archived for session in listed.rows),
     )
 
 
-def fold_session(book: ReadBook, selection: Selection, number: int) -> SessionSummary | None:
+def fold_session(book: Book, selection: Selection, number: int) -> SessionSummary | None:
     """Query a book for the session with a number in it; None if the selection does not have it."""
     return next(iter(_listed(book, selection, id=number).rows), None)
 
 
-def _listed(book: ReadBook, selection: Selection, **only: str | int) -> SessionList:
+def _listed(book: Book, selection: Selection, **only: str | int) -> SessionList:
     """Query a book for the sessions of a selection without sums over them; `only` those with a value in a column."""
     selection.prepare(book)
     tables, where, parameters = selection.sums(listed_only=True)
@@ -247,7 +256,7 @@ def _listed(book: ReadBook, selection: Selection, **only: str | int) -> SessionL
     return SessionList(window=selection.window, rows=tuple(rows), **findings_of(book))
 
 
-def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
+def _summaries(book: Book, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
     models: dict[int, tuple[str, ...]] = {}
     same: dict[Any, Any] = {}  # many sessions have the same names: keep each once
 
@@ -257,12 +266,13 @@ def _summaries(book: ReadBook, tables: str, where: str, parameters: dict[str, An
 
     book.query(_MODELS.format(tables=tables, where=where), parameters, add_model)
     summed = select(measures((*USED, "active_ms")), f"FROM {tables} WHERE {where}", by=_ID)
-    by = {"id": "s.id"}
+    read = reader(_SESSION)
 
-    def summary(keys: Mapping[str, int], **values: Any) -> SessionSummary:
-        values |= {name: same.setdefault(values[name], values[name]) for name in _SAME}
-        values |= {name: bool(values[name]) for name in ("counted", "archived")}
-        return SessionSummary(**values, models=models.pop(keys["id"], ()))
+    def summary(row: tuple[Any, ...]) -> SessionSummary:
+        values = read(row)
+        for name in _SAME:
+            values[name] = same.setdefault(values[name], values[name])
+        values |= {"counted": bool(values["counted"]), "archived": bool(values["archived"])}
+        return SessionSummary(models=models.pop(values.pop("id"), ()), **values)
 
-    sql = select(by | _SESSION, _OF_SESSIONS.format(sums=summed))
-    return book.query(sql, parameters, reader(summary, _SESSION, by=by))
+    return book.query(select(_SESSION, _OF_SESSIONS.format(sums=summed)), parameters, summary)

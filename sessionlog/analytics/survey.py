@@ -17,21 +17,21 @@ from sessionlog.analytics.question import Question, answer, check_source_names
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.sums import OF_RECORDS, Row, measures, read_rows
 from sessionlog.events.times import SECOND
-from sessionlog.ledger.agents import describe_agent
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.reading import MOST_NAMED, problems_of
+from sessionlog.ledger.problems import MOST_NAMED, problems_of
 from sessionlog.ledger.schema import HERE, UNREADABLE
 from sessionlog.sources.names import choose_ids
+from sessionlog.sources.registry import registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Unpack
 
     from sessionlog.analytics.question import Options, Paths
     from sessionlog.errors import Problem
-    from sessionlog.ledger.agents import Agent
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
+    from sessionlog.sources.protocol import Source
 
 DUE_DAYS = 7
 """The report warns about logs that an agent will delete within so many days."""
@@ -172,13 +172,13 @@ def survey_sources(paths: Paths = None, **options: Unpack[Options]) -> SourceRep
     check_source_names(question.filters)
     wanted = (question.filters or {}).get("source", ())
 
-    def find(book: ReadBook) -> tuple[list[FoundSource], tuple[Problem, ...]]:
-        kept = book.agents(env)
-        agents, problems = (kept, ()) if kept else _describe_agents(env)
-        chosen = choose_ids([agent.source for agent in agents], wanted)
-        return [_found(agent, book, now_ns) for agent in agents if agent.source in chosen], problems
+    known = registry()
+    chosen = choose_ids([source.id for source in known.sources], wanted)
 
-    found, problems = answer(replace(question, filters=None, live=False), find)  # `chosen` is the filter
+    def find(book: Book) -> list[FoundSource]:
+        return [_found(source, env, book, now_ns) for source in known.sources if source.id in chosen]
+
+    found, problems = answer(replace(question, filters=None, live=False), find), known.problems
     sums = {name: sum(getattr(one, name) for one in found) for name in SurveyTotals.__slots__}
     return SourceReport(
         rows=tuple(sorted(found, key=lambda one: not one.files)), totals=SurveyTotals(**sums),
@@ -186,37 +186,32 @@ def survey_sources(paths: Paths = None, **options: Unpack[Options]) -> SourceRep
     )  # fmt: skip
 
 
-def _describe_agents(env: Mapping[str, str]) -> tuple[Sequence[Agent], tuple[Problem, ...]]:
-    """Ask all sources; return problems of those that cannot be used, too."""
-    from sessionlog.sources.registry import registry
-
-    known = registry()
-    return [describe_agent(source, env) for source in known.sources], known.problems
-
-
-def _found(agent: Agent, book: ReadBook, now_ns: int) -> FoundSource:
-    named = {"source": agent.source}
-    due_ns = 0 if agent.kept_days is None else now_ns - (agent.kept_days - DUE_DAYS) * _DAY_NS
+def _found(source: Source, env: Mapping[str, str], book: Book, now_ns: int) -> FoundSource:
+    named = {"source": source.id}
+    kept = source.retention(env)
+    kept_days = None if kept is None else kept.days
+    due_ns = 0 if kept_days is None else now_ns - (kept_days - DUE_DAYS) * _DAY_NS
+    places = tuple(dict.fromkeys(source.locate(env)))
     [logs] = read_rows(book.query, Row, _LOGS, _OF_LOGS, named | {"due_ns": due_ns})
     [used] = read_rows(book.query, Row, _RECORDS, _OF_RECORDS, named)
-    problems = [one for one in book.unlisted if one.path.startswith(agent.places)]
+    problems = [one for one in book.unlisted if one.path.startswith(places)]
     unread = {one.path for one in problems if one.kind in _UNREAD and os.path.isfile(one.path)}
     known = {path_of(path) for (path,) in book.query("SELECT path FROM files", {})} if unread else set()
     problem_count = logs.problem_count + len(problems)
     problems += [one for (text,) in book.query(_NAMED, named) for one in problems_of(text)]
     return FoundSource(
-        source=agent.source,
-        title=agent.title,
-        places=tuple((place, files.stat_path(place) is not None) for place in agent.places),
+        source=source.id,
+        title=source.title,
+        places=tuple((place, files.stat_path(place) is not None) for place in places),
         files=logs.files + len(unread - known),
         bytes=logs.bytes,
         sessions=used.sessions,
         requests=used.requests,
         oldest_ns=used.first_ns,
         newest_ns=used.last_ns,
-        kept_days=agent.kept_days,
-        kept_by=agent.kept_by,
-        caveat=agent.caveat or None,
+        kept_days=kept_days,
+        kept_by=None if kept is None else kept.setting or None,
+        caveat=source.caveat or None,
         due=logs.due,
         problem_count=problem_count,
         problems=tuple(problems[:MOST_NAMED]),

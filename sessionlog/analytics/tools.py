@@ -19,8 +19,8 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import read_rows
 from sessionlog.analytics.tool_row import ToolReport, ToolRow
 from sessionlog.errors import InvalidQuery
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.histogram import counts_of, percentile
-from sessionlog.ledger.reading import ReadBook
 from sessionlog.ledger.schema import LETTER
 
 TYPE_CHECKING = False
@@ -96,7 +96,7 @@ def aggregate_tools(paths: Paths = None, **options: Unpack[Options]) -> ToolRepo
     return answer_sorted(question, empty, lambda book: fold_tools(book, selection), cuts=())
 
 
-def fold_tools(book: ReadBook, selection: CallSelection) -> ToolReport:
+def fold_tools(book: Book, selection: CallSelection) -> ToolReport:
     """Query a book for a report, with rows in their default order."""
     selection.prepare(book)
     [totals] = _rows(book, selection, ())
@@ -118,14 +118,14 @@ def _default_order(by: Sequence[str], row: ToolRow) -> tuple[Any, ...]:
     return [period_order(key)(row.keys[key]) for key in by if key in conditions.TIME_KEYS], -row.calls, keys
 
 
-def _archived(book: ReadBook, selection: CallSelection) -> int:
+def _archived(book: Book, selection: CallSelection) -> int:
     where, parameters = selection.where(listed_only=True)
     sql = f"SELECT COUNT(DISTINCT s.id) FROM {_FROM} WHERE s.archived AND {where}"  # noqa: S608 - expressions of a closed list; values are bound
     [(count,)] = book.query(sql, parameters)
     return int(count)
 
 
-def _rows(book: ReadBook, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:
+def _rows(book: Book, selection: CallSelection, by: tuple[str, ...]) -> list[ToolRow]:
     def row(durations: str | None, keys: Mapping[str, Any] | None = None, **summed: Any) -> ToolRow:
         counts = counts_of(durations)
         return ToolRow(

@@ -12,7 +12,7 @@ from sessionlog.analytics.sums import USED, sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.analytics.window_grammar import month_of, previous_window
 from sessionlog.errors import InvalidWindow
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 
 _DAY_NS = 86_400 * 1_000_000_000
 _LEAST_DAYS = 2
@@ -53,7 +53,7 @@ class Projection:
     is_partial: bool
 
 
-def usage_before(book: ReadBook, selection: Selection) -> PeriodUsage | None:
+def usage_before(book: Book, selection: Selection) -> PeriodUsage | None:
     """Return the usage of the equally long window before; None without any, or if the logs do not go back so far."""
     try:
         before = selection.window and previous_window(selection.window, selection.zone, now_ns=selection.now_ns)
@@ -65,7 +65,7 @@ def usage_before(book: ReadBook, selection: Selection) -> PeriodUsage | None:
     return used if used.requests else None
 
 
-def project_month(book: ReadBook, selection: Selection) -> Projection | None:
+def project_month(book: Book, selection: Selection) -> Projection | None:
     """Return the projected cost of the current month; None if the window is too short, or ends before now."""
     window, now_ns = selection.window, selection.now_ns
     if window is None or window.start_ns is None or (window.end_ns is not None and window.end_ns < now_ns):
@@ -107,14 +107,14 @@ def cuts_of(selection: Selection) -> set[int]:
     return selection.cuts() | {now_ns}
 
 
-def usage_in(book: ReadBook, selection: Selection, window: UsageWindow) -> PeriodUsage:
+def usage_in(book: Book, selection: Selection, window: UsageWindow) -> PeriodUsage:
     """Return the usage of a selection's filters in a window."""
     names = (*USED, "sessions", "first_ns")
     [used] = sums(book.query, partial(PeriodUsage, window=window), names, *selection.sums(window))
     return used
 
 
-def _has_earlier(book: ReadBook, selection: Selection, time_ns: int) -> bool:
+def _has_earlier(book: Book, selection: Selection, time_ns: int) -> bool:
     """Whether the selection has usage before an instant."""
     tables, where, parameters = selection.sums(UsageWindow(end_ns=time_ns))
     sql = f"SELECT 1 FROM {tables} WHERE {where} LIMIT 1"  # noqa: S608 - expressions of a closed list; values are bound

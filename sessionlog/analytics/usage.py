@@ -12,8 +12,8 @@ from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import TOTAL_TOKENS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 from sessionlog.analytics.usage_sums import archived_sessions, fill_shares, provenance, sums_of
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.quarter_hours import UNKNOWN
-from sessionlog.ledger.reading import ReadBook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _cuts(question: Question, selection: Selection) -> set[int]:
     return cuts_of(selection)
 
 
-def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
+def fold_usage(book: Book, selection: Selection) -> UsageReport:
     """Query a book for a report, with rows in their default order: time keys oldest first, then highest cost."""
     selection.prepare(book)
     _, where, parameters = selection.sums()
@@ -77,7 +77,7 @@ def fold_usage(book: ReadBook, selection: Selection) -> UsageReport:
     )
 
 
-def with_trend(book: ReadBook, selection: Selection, report: UsageReport) -> UsageReport:
+def with_trend(book: Book, selection: Selection, report: UsageReport) -> UsageReport:
     """Return the report with the usage before its window and the month's projection, if it has a window and usage."""
     if selection.window is None or not report.totals.requests:
         return report
@@ -86,7 +86,7 @@ def with_trend(book: ReadBook, selection: Selection, report: UsageReport) -> Usa
     return replace(report, previous=usage_before(book, selection), projection=project_month(book, selection))
 
 
-def _uncounted_sessions(book: ReadBook, selection: Selection) -> int:
+def _uncounted_sessions(book: Book, selection: Selection) -> int:
     """The number of sessions in the window that do not count in usage."""
     tables, where, parameters = selection.sums(listed_only=True)
     sql = f"""SELECT COUNT(DISTINCT r.session_id) FROM {tables}
@@ -95,7 +95,7 @@ def _uncounted_sessions(book: ReadBook, selection: Selection) -> int:
     return int(count)
 
 
-def _without_cost(book: ReadBook, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _without_cost(book: Book, selection: Selection) -> tuple[tuple[tuple[str, str], ...], ...]:
     """The (provider, model) pairs without a cost, most sessions first: those without a price; those without tokens."""
     condition, parameters = selection.filtered()
     timely, bounds = selection.in_window()

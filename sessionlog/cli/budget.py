@@ -75,15 +75,14 @@ def reset(*, ledger: str | None, as_json: bool) -> None:
     Example: sessionlog budget reset
     """
     from sessionlog.analytics.budgets.clock import read_clock
-    from sessionlog.analytics.budgets.ledger import BudgetLedger
+    from sessionlog.analytics.budgets.tamper_check import confirm_ledger
+    from sessionlog.ledger.opening import open_ledger
     from sessionlog.render.budget import confirmed_document, render_confirmed
 
     context = r.report_context(None, ledger=ledger)
     path = str(context.ledger)
-    book = BudgetLedger(path, r.price_book(context.settings), context.env, read_clock)
-    with _usable(path):
-        confirmed = book.confirm()
-        book.close()
+    with _usable(path), open_ledger(path, r.price_book(context.settings)) as book:
+        confirmed = confirm_ledger(book, path, context.env, read_clock())
     if as_json:
         print_json(confirmed_document(path, confirmed))
     else:

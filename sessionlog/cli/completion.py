@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from importlib import import_module
 from typing import Any
 
@@ -65,11 +64,11 @@ def _sources() -> list[str]:
 
 def _session_ids(incomplete: str) -> Iterator[str]:
     """Yield ids in the ledger, the newest first; no log is read, and an unreadable ledger yields none."""
-    from sessionlog.ledger.opening import open_read_only
+    from sessionlog.ledger.opening import open_ledger
     from sessionlog.settings import load_settings
 
     try:
-        with closing(open_read_only(load_settings().ledger_path)) as connection:
-            yield from (session for (session,) in connection.execute(_IDS, {"typed": incomplete}))
+        with open_ledger(load_settings().ledger_path, write=False) as book:
+            yield from (session for (session,) in book.connection.execute(_IDS, {"typed": incomplete}))
     except Exception:  # noqa: BLE001 - a completion cannot show an error
         return

@@ -30,10 +30,6 @@ def run(argv: Sequence[str]) -> int | None:
             return answer_hook(argv, settings)
     if settings is None:
         return None
-    from sessionlog.cli import cached_path
-
-    if cached_path.answer(argv[0], settings):
-        return 0
     from sessionlog.cli.functions import function_of
     from sessionlog.cli.output import run_command
 

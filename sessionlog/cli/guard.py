@@ -15,6 +15,7 @@ from _thread import allocate_lock, start_new_thread
 from sessionlog.cli.output import fail, note, print_json
 from sessionlog.errors import InvalidQuery
 from sessionlog.guard.hook import AGENTS, denial, find_agent, parse_hook, unparsed_denial, warning
+from sessionlog.ledger.refreshing import refresh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from sessionlog.guard.decide import Decision, Rules
     from sessionlog.guard.hook import Agent, Hook
-    from sessionlog.pricing.book import PriceBook
     from sessionlog.settings import Settings
 
 _SECONDS = 2.0
@@ -220,28 +220,25 @@ def _rules(settings: Settings, ledger: str | None, *, is_strict: bool) -> Rules:
 
 def _decision(hook: Hook, rules: Rules, settings: Settings) -> Decision:
     from sessionlog.guard.decide import decide, decide_unread, has_spent_budget
-    from sessionlog.guard.fresh_ledger import open_complete, open_fresh, wait_for_call, was_synced
-
-    def prices() -> PriceBook:
-        from sessionlog.pricing.book import PriceBook
-
-        return PriceBook.load(settings.prices)
+    from sessionlog.guard.fresh_ledger import open_fresh, wait_for_call
 
     wait_for_call(hook)
     decision = decide_unread(hook, rules)
     if decision is not None:
         return decision
-    connection, may_be_old = open_fresh(hook, rules.ledger, rules.env, prices, is_strict=rules.is_strict)
-    try:
-        if may_be_old and hook.moment == "prompt" and not has_spent_budget(hook, connection, rules):
-            if rules.is_strict or was_synced(connection):
-                connection.close()
-                connection = open_complete(rules.ledger, rules.env, prices)
+    prices = None
+    if settings.prices:
+        from sessionlog.pricing.book import PriceBook
+
+        prices = PriceBook.load(settings.prices)
+    with open_fresh(hook, rules.ledger, rules.env, prices, is_strict=rules.is_strict) as book:
+        if not book.is_complete and hook.moment == "prompt" and not has_spent_budget(hook, book, rules):
+            if rules.is_strict or book.meta("snapshot") is not None:
+                refresh(book, rules.env)
             else:
                 note(_NOT_SYNCED)
-        return decide(hook, connection, rules)
-    finally:
-        connection.close()
+        with book.reading():
+            return decide(hook, book, rules)
 
 
 def _denial_sentence(hook: Hook, decision: Decision, rules: Rules, settings: Settings) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 from sessionlog.analytics.ledger_report import LedgerReport
 from sessionlog.cli import reporting as r
@@ -50,9 +50,9 @@ def ledger_context(ledger: str | None, *, tz: str | None = None, now: str | None
 @contextmanager
 def opened_ledger(context: r.ReportContext, path: str) -> Iterator[Book]:
     """Yield the ledger, opened for writing; an unusable one ends the command."""
-    from sessionlog.ledger.store import open_ledger
+    from sessionlog.ledger.opening import open_ledger
 
-    with usable(path), closing(open_ledger(path, r.price_book(context.settings))) as book:
+    with usable(path), open_ledger(path, r.own_prices(context.settings, None)) as book:
         yield book
 
 

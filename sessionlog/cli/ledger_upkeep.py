@@ -13,7 +13,7 @@ from sessionlog.cli.ledger import ledger_context, opened_ledger, usable
 from sessionlog.cli.output import FOUND, UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.engine.scanner import scanner
 from sessionlog.ledger import upkeep
-from sessionlog.ledger.ask import refresh
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.render.ledger_upkeep import (
     backup_document,

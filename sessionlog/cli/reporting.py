@@ -13,7 +13,6 @@ from sessionlog.analytics.columns import counted
 from sessionlog.cli import options
 from sessionlog.cli.output import UNREADABLE, Exit, fail, note, print_json, print_text
 from sessionlog.errors import InvalidPrices, Problem
-from sessionlog.ledger.cached import ask_current
 from sessionlog.settings import Settings, load_settings, parse_prices
 
 TYPE_CHECKING = False
@@ -459,11 +458,16 @@ def nothing_found(context: ReportContext, *, narrowed: bool, unrecognised: int =
 
 
 def _knows_logs(context: ReportContext) -> bool:
-    """Whether an up-to-date ledger has any log that still exists: then no search is needed."""
-    has_logs = "SELECT 1 FROM files WHERE NOT missing LIMIT 1"
-    return (context.ledger is not None and context.paths is None) and bool(
-        ask_current(context.ledger, context.env, lambda book: book.query(has_logs, {}))
-    )
+    """Whether the ledger, as the report has left it, has any log that exists: then no search is needed."""
+    if context.ledger is None or context.paths is not None:
+        return False
+    from sessionlog.ledger.opening import open_ledger
+
+    try:
+        with open_ledger(context.ledger, write=False) as book:
+            return bool(book.query("SELECT 1 FROM files WHERE NOT missing LIMIT 1", {}))
+    except Exception:  # noqa: BLE001 - a damaged ledger may raise anything
+        return False
 
 
 def _finds_logs(context: ReportContext) -> bool:

@@ -7,8 +7,9 @@ from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.cli import reporting as r
 from sessionlog.cli.output import UNREADABLE, USAGE, Exit, fail, note
 from sessionlog.cli.sql_output import print_answer, show_schema
+from sessionlog.engine import scan_in_parallel
 from sessionlog.errors import InvalidQuery, LedgerUnusable
-from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.refreshing import refresh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,14 +82,10 @@ def _query_ledger(question: str, arguments: r.ReportArguments, *, no_sync: bool,
 
 def _bring_up_to_date(context: r.ReportContext, path: str) -> None:
     """Read what is new in the logs into the ledger, and print its notes."""
-    if not context.settings.prices and ask_current(path, context.env, lambda _: True):
-        return
     from sessionlog.cli.ledger import opened_ledger
-    from sessionlog.engine.scanner import scanner
-    from sessionlog.ledger.ask import refresh
 
     with opened_ledger(context, path) as book, r.scan_progress() as progress:
-        refresh(book, context.env, scanner=scanner(), progress=progress)
+        refresh(book, context.env, scanner=scan_in_parallel(), progress=progress)
     for sentence in book.notes:
         note(sentence)
 

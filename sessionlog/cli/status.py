@@ -66,7 +66,7 @@ def status(
     make_context = partial(r.report_context, None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
     if form == "line":
         statusline_input = None if session or everything else read_statusline_input()
-        _print_line(replace(question, statusline_input=statusline_input), make_context, prices)
+        _print_line(replace(question, statusline_input=statusline_input, with_typical=False), make_context, prices)
         return
     context = make_context()
     question = _with_budgets(question, context)

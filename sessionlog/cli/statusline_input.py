@@ -1,7 +1,6 @@
 """The JSON that an agent writes to the stdin of a status line: read if it is there, and never waited for.
 
-A terminal, a closed stream and an open pipe without data give None. The cached path may read the input and then decline
-the command; it keeps the input here for the full path.
+A terminal, a closed stream and an open pipe without data give None.
 """
 
 from __future__ import annotations
@@ -19,20 +18,11 @@ _FIRST_SECONDS, _MORE_SECONDS = 0.01, 0.1
 """How long to wait for the first and each further piece: an agent writes before Python has started."""
 
 _MAX_BYTES = 1 << 20
-_kept: list[StatuslineInput | None] = []
 
 
-def read_statusline_input(*, keep: bool = False) -> StatuslineInput | None:
-    """Return the parsed input, None if there is none; `keep` leaves it for the next call, as stdin can be read once."""
-    found = _kept.pop() if _kept else parse_statusline_input(_stdin_text())
-    if keep:
-        _kept.append(found)
-    return found
-
-
-def discard_kept() -> None:
-    """Drop the kept input, after the command was answered."""
-    _kept.clear()
+def read_statusline_input() -> StatuslineInput | None:
+    """Return the parsed input; None if there is none."""
+    return parse_statusline_input(_stdin_text())
 
 
 def _stdin_text() -> str:

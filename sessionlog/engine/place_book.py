@@ -24,11 +24,12 @@ from sessionlog.engine.place import Place, PlaceFile, open_place, pattern_of
 from sessionlog.engine.place_sql import PlaceSQL, clamped_sum, quarter_of
 from sessionlog.errors import LogNotReadable, Problem
 from sessionlog.events.names import UNKNOWN as UNKNOWN_NAME
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Label, Name
 from sessionlog.ledger.histogram import LOWEST
 from sessionlog.ledger.parquet_schema import ADDED, EXPORTED, SCHEMA_VERSION, TABLES
+from sessionlog.ledger.problems import MOST_NAMED
 from sessionlog.ledger.quarter_hours import names_of_totals
-from sessionlog.ledger.reading import MOST_NAMED, ReadBook
 from sessionlog.ledger.schema import LETTER
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.winners_sql import (
@@ -169,7 +170,7 @@ class _DamagedError(Exception):
 
 def ask_places(
     paths: Sequence[str],
-    fold: Callable[[ReadBook], _T],
+    fold: Callable[[Book], _T],
     *,
     now_ns: int,
     labels: Collection[str] = Label._fields,
@@ -203,7 +204,7 @@ def ask_places(
             book.close()
 
 
-class PlaceBook(ReadBook):
+class PlaceBook(Book):
     """A ledger in DuckDB with what places have.
 
     Args:
@@ -271,9 +272,9 @@ class PlaceBook(ReadBook):
         self._sql.define(name, function)
 
     def query(
-        self, sql: str, parameters: dict[str, Any], make: Callable[[tuple[Any, ...]], Any] | None = None
+        self, sql: str, parameters: Mapping[str, Any], make: Callable[[tuple[Any, ...]], Any] | None = None
     ) -> list[Any]:
-        """Run one query, as in `ReadBook`, after filling the tables that it reads."""
+        """Run one query, as in `Book`, after filling the tables that it reads."""
         self._guarded(lambda: self._fill_tables(sql))
         named = {name: storable(value) if isinstance(value, str) else value for name, value in parameters.items()}
         return self._guarded(lambda: self._sql.query(sql, named, make or tuple))

@@ -22,12 +22,11 @@ from msgspec import Struct, msgpack, structs
 
 from sessionlog import files
 from sessionlog.errors import Problem
-from sessionlog.ledger.book import problems_text
 from sessionlog.ledger.columns import Call, Label, Name, Response, Row, columns_of
 from sessionlog.ledger.copies import Names, label_of, merged_row, winners, winning_call
 from sessionlog.ledger.handover import rows_in_file
 from sessionlog.ledger.interned_ids import SessionName
-from sessionlog.ledger.reading import problems_of
+from sessionlog.ledger.problems import problems_of, problems_text
 from sessionlog.ledger.rows import name_of, set_own_families
 from sessionlog.ledger.scanning import Job, Scanned, scan_job
 from sessionlog.ledger.sessions import facts_of

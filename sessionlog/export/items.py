@@ -16,8 +16,8 @@ from sessionlog.analytics.tools import CallSelection
 from sessionlog.events.names import MAIN, UNKNOWN
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.hashes import blake2b
+from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.reading import ReadBook
 
 PAGE = 500
 """Rows that are read at once."""
@@ -184,14 +184,14 @@ def root_of(trace: int) -> int:
     return _hash(8, trace, "session")
 
 
-def read_requests(book: ReadBook, selection: Selection) -> Iterator[Sequence[Request]]:
+def read_requests(book: Book, selection: Selection) -> Iterator[Sequence[Request]]:
     """Yield the requests of a selection with their times, in pages, in an order that stays the same."""
     selection.prepare(book)
     where, parameters = selection.where()
     yield from _pages(book, _REQUESTS.format(where=where), parameters, _request)
 
 
-def read_calls(book: ReadBook, selection: CallSelection) -> Iterator[Sequence[Call]]:
+def read_calls(book: Book, selection: CallSelection) -> Iterator[Sequence[Call]]:
     """Yield the tool calls of a selection as `read_requests` does; an open one when its session no longer runs."""
     selection.prepare(book)
     where, parameters = selection.where(listed_only=True)
@@ -199,13 +199,13 @@ def read_calls(book: ReadBook, selection: CallSelection) -> Iterator[Sequence[Ca
     yield from _pages(book, _CALLS.format(where=f"{where} AND {unfinished}"), parameters, _call)
 
 
-def read_sessions(book: ReadBook, rows: Sequence[int]) -> list[Session]:
+def read_sessions(book: Book, rows: Sequence[int]) -> list[Session]:
     """Return the sessions with these numbers."""
     found = book.query(_SESSIONS.format(ids=", ".join(map(str, rows))), {})
     return [_session(row) for row in found]
 
 
-def count_items(book: ReadBook, requests: Selection, calls: CallSelection | None) -> tuple[int, int, int]:
+def count_items(book: Book, requests: Selection, calls: CallSelection | None) -> tuple[int, int, int]:
     """Return how many requests and how many calls are selected, and how many of both have no time."""
     requests.prepare(book)
     where, parameters = requests.where()
@@ -217,7 +217,7 @@ def count_items(book: ReadBook, requests: Selection, calls: CallSelection | None
     return count, call_count, timeless + more
 
 
-def _pages(book: ReadBook, sql: str, parameters: dict[str, Any], make: Any) -> Iterator[Sequence[Any]]:
+def _pages(book: Book, sql: str, parameters: dict[str, Any], make: Any) -> Iterator[Sequence[Any]]:
     file, n = -1, -1
     while rows := book.query(sql, parameters | {"file": file, "n": n}):
         file, n = rows[-1][:2]

@@ -21,7 +21,7 @@ from sessionlog.errors import InvalidQuery, LogNotReadable, MissingExtra, Proble
 from sessionlog.export.items import PAGE, Item, Request, count_items, read_calls, read_requests, read_sessions
 from sessionlog.export.position import NOTHING, New, Position, Rejected
 from sessionlog.export.state_database import state_path
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 from sessionlog.places import state_home
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def export_otlp(
         position = stack.enter_context(Position(state_path(state, shown(base_url(endpoint)))))
         collector = stack.enter_context(Collector(endpoint, headers or {}))
 
-        def send(book: ReadBook) -> Exported:
+        def send(book: Book) -> Exported:
             run = _Run(book, requests, calls, position, collector, is_dry=dry_run, is_again=again)
             chosen = [signal for signal in SIGNALS if signal in signals]
             return run.send([*chosen, *(["events"] if content else [])], sent)
@@ -159,7 +159,7 @@ class _Run:
 
     def __init__(
         self,
-        book: ReadBook,
+        book: Book,
         requests: Selection,
         calls: CallSelection | None,
         position: Position,

@@ -34,7 +34,7 @@ from sessionlog.export.machine import Machine, name_of, open_machine
 from sessionlog.export.manifests import Manifest
 from sessionlog.export.project_names import ProjectNames
 from sessionlog.hashes import blake2b, digest_of
-from sessionlog.ledger.ask import load_book, refresh
+from sessionlog.ledger.ask import load_book
 from sessionlog.ledger.changes import (
     changed_since,
     exported_until,
@@ -45,8 +45,9 @@ from sessionlog.ledger.changes import (
     note_manifests,
 )
 from sessionlog.ledger.machine import copy_path, machine_secret, secret_without_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.parquet_schema import TABLES
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.places import state_home, user_home
 
 if TYPE_CHECKING:

@@ -6,23 +6,22 @@ from dataclasses import dataclass
 from time import time_ns
 
 from sessionlog.analytics.budgets.states import FUNCTIONS
+from sessionlog.errors import LedgerUnusable
 from sessionlog.guard.loops import find_repeats
 from sessionlog.guard.spending import Spending
 from sessionlog.guard.unread import find_unread
 from sessionlog.guard.warned import not_warned_yet
-from sessionlog.ledger.freshness import open_as_it_is
+from sessionlog.ledger.opening import open_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
-    from sessionlog.analytics.conditions import Query
     from sessionlog.guard.hook import Hook
     from sessionlog.guard.limits import GuardLimits
+    from sessionlog.ledger.book import Book
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,52 +79,44 @@ def decide_unread(hook: Hook, rules: Rules) -> Decision | None:
     """
     if not rules.budgets and rules.limits.cost_per_minute is None:
         return Decision(repeats=find_repeats(hook, rules.limits.repeats))
-    connection = None if rules.is_strict or hook.moment != "call" else open_as_it_is(rules.ledger)
-    if connection is None:
+    if rules.is_strict or hook.moment != "call":
         return None
     try:
-        spending = _spending(hook, connection, rules)
-        unread = find_unread(query_of(connection), hook, spending.session)
+        book = open_ledger(rules.ledger, write=False)
+    except LedgerUnusable:
+        return None
+    with book:
+        spending = _spending(hook, book, rules)
+        unread = find_unread(book.query, hook, spending.session)
         if unread is None or spending.is_near(rules.budgets, rules.limits.cost_per_minute, unread):
             return None
         return _decide(hook, spending, rules)
-    finally:
-        connection.close()
 
 
-def decide(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Decision:
-    """Return what was found in the ledger of a connection, and at the end of the session's log.
+def decide(hook: Hook, book: Book, rules: Rules) -> Decision:
+    """Return what was found in the ledger, and at the end of the session's log.
 
     Raises:
         sqlite3.Error: The ledger is damaged.
         OSError: The warnings cannot be remembered.
         LogNotReadable: The session's log cannot be read.
     """
-    return _decide(hook, _spending(hook, connection, rules), rules)
+    return _decide(hook, _spending(hook, book, rules), rules)
 
 
-def has_spent_budget(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> bool:
+def has_spent_budget(hook: Hook, book: Book, rules: Rules) -> bool:
     """Return whether a budget is at its stop level in the ledger: what else there is to read can only add to it.
 
     Raises:
         sqlite3.Error: The ledger is damaged.
     """
-    return any(state.level == "exceeded" for state in _spending(hook, connection, rules).reached(rules.budgets))
+    return any(state.level == "exceeded" for state in _spending(hook, book, rules).reached(rules.budgets))
 
 
-def query_of(connection: sqlite3.Connection) -> Query:
-    """Return the function that runs a statement on a ledger, with the SQL functions that budgets need."""
+def _spending(hook: Hook, book: Book, rules: Rules) -> Spending:
     for name, function in FUNCTIONS.items():
-        connection.create_function(name, 1, function, deterministic=True)
-
-    def query(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        return connection.execute(sql, parameters).fetchall()
-
-    return query
-
-
-def _spending(hook: Hook, connection: sqlite3.Connection, rules: Rules) -> Spending:
-    return Spending(query_of(connection), hook, now_ns=time_ns(), zone=rules.zone)
+        book.define(name, function)
+    return Spending(book.query, hook, now_ns=time_ns(), zone=rules.zone)
 
 
 def _decide(hook: Hook, spending: Spending, rules: Rules) -> Decision:

@@ -11,10 +11,13 @@ from sessionlog import files
 from sessionlog._version import __version__
 from sessionlog.errors import Problem
 from sessionlog.hashes import blake2b
-from sessionlog.ledger.book import Book
 from sessionlog.ledger.identity import stored_path
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessionlog.ledger.book import Book
 
 _ROW = "SELECT source, device, inode, size, ctime_ns FROM files WHERE path = ?"
 _DIGITS = 16

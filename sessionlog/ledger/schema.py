@@ -7,10 +7,8 @@ are derived, as `all_sessions` is from the facts in `log_sessions`. A session is
 the places that are searched now: its rows do not count, and the view `sessions` leaves it out. `chosen` marks what
 counts of copies; it counts unless the same request counts elsewhere, on the wire or in a log (see `wire`). A session on
 the wire of which nothing counts is not in `sessions` either; what counts of it is summed in its `home`, the agent's
-session, if that is known. `variables`, `folders` and `listings` are the snapshot of the last sync (see `freshness`),
-`session_changes` spares exports what has not changed (see `changes`). `agents` describes the sources of that sync (see
-`agents`), and `current_prices` has what each model costs now (see `current_prices`): reports without news read them in
-place of sources and the price list. `reservations` belong to budgets, not to logs.
+session, if that is known. `folders` are those of the last sync (see `freshness`), `session_changes` spares exports what
+has not changed (see `changes`). `reservations` belong to budgets, not to logs.
 
 The columns of tables whose rows are values are in `columns`. A label is a combination of names that many records have
 in common. A histogram is a text with one letter per request: the letter's code minus `LETTER` is the bucket of its
@@ -19,7 +17,7 @@ latency.
 
 from __future__ import annotations
 
-VERSION = 12
+VERSION = 13
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -35,28 +33,6 @@ HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 
 CHANGES = "CREATE TABLE session_changes (session_id INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT"
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"
-
-KEPT = (
-    """CREATE TABLE agents (
-        n INTEGER PRIMARY KEY,
-        source TEXT NOT NULL,
-        title TEXT NOT NULL,
-        places ANY NOT NULL,
-        kept_days INTEGER,
-        kept_by TEXT,
-        caveat TEXT NOT NULL
-    ) STRICT""",
-    """CREATE TABLE current_prices (
-        provider TEXT NOT NULL,
-        model TEXT NOT NULL,
-        input_usd REAL,
-        output_usd REAL,
-        source TEXT NOT NULL,
-        until_ns INTEGER,
-        PRIMARY KEY (provider, model)
-    ) STRICT, WITHOUT ROWID""",
-)
-"""What reports without news need of sources and the price list."""
 
 NOTHING_LEFT = """s.on_wire_of IS NOT NULL AND s.counted AND NOT EXISTS (SELECT 1 FROM log_sessions t
     JOIN responses r ON r.file_id = t.file_id AND r.session_id = t.session_id WHERE t.session_id = s.id AND r.counts)"""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 
 from sessionlog import files
-from sessionlog.ledger.opening import checked, open_read_only
+from sessionlog.ledger.opening import checked, open_ledger
 from sessionlog.ledger.schema import ELSEWHERE, GONE, VERSION
 
 _BESIDE = ("", "-wal")
@@ -81,8 +80,8 @@ def summarise_ledger(path: str) -> Summary:
     """
     if files.stat_path(path) is None:
         return Summary(path=path, exists=False)
-    with closing(open_read_only(path)) as connection, checked(connection, path):
-        return _summary(path, connection)
+    with open_ledger(path, write=False) as book, checked(book.connection, path):
+        return _summary(path, book.connection)
 
 
 def _summary(path: str, connection: sqlite3.Connection) -> Summary:

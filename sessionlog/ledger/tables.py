@@ -16,7 +16,7 @@ from sessionlog.ledger.columns import (
     define,
 )  # fmt: skip
 from sessionlog.ledger.quarter_hours import define_sums, define_totals
-from sessionlog.ledger.schema import CHANGES, KEPT, RESUMES, VERSION, VIEWS, WIRE_INDEX
+from sessionlog.ledger.schema import APPLICATION, CHANGES, RESUMES, VERSION, VIEWS, WIRE_INDEX
 from sessionlog.ledger.trust import version_of
 
 TYPE_CHECKING = False
@@ -69,10 +69,6 @@ _FROM_4 = (
     "DELETE FROM meta WHERE name = 'snapshot'",  # so that logs which have not changed are read by the present parsers
 )
 _FROM_5 = (CHANGES,)
-_FROM_7 = (
-    "DELETE FROM meta WHERE name = 'snapshot'",  # so that the next sync describes the agents
-    *KEPT,
-)
 _FROM_10 = (
     "DROP TABLE IF EXISTS wire_matches",
     "DROP INDEX IF EXISTS sessions_absorbed",
@@ -80,6 +76,7 @@ _FROM_10 = (
     "DELETE FROM responses WHERE n <= -(1 << 40)",  # rows that were made of a log and the wire
     WIRE_INDEX,
 )
+_FROM_12 = tuple(f"DROP TABLE IF EXISTS {table}" for table in ("variables", "listings", "agents", "current_prices"))
 _DROPPED = {"absorbed", "checksum"}
 """Columns that older versions have."""
 
@@ -88,9 +85,7 @@ def tables() -> tuple[str, ...]:
     """Return the statements that make the tables, views and indexes of an empty ledger."""
     return (
         "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE variables (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID",
         "CREATE TABLE folders (path ANY PRIMARY KEY, mtime_ns INTEGER NOT NULL) STRICT, WITHOUT ROWID",
-        "CREATE TABLE listings (folder ANY NOT NULL, prefix TEXT NOT NULL, names ANY NOT NULL) STRICT",
         define("files", File, "UNIQUE (path)"),
         RESUMES,
         CHANGES,
@@ -107,9 +102,10 @@ def tables() -> tuple[str, ...]:
             wall_ns INTEGER NOT NULL,
             after_ns INTEGER NOT NULL
         ) STRICT""",
-        *KEPT,
         *VIEWS,
         WIRE_INDEX,
+        f"PRAGMA application_id = {APPLICATION}",
+        f"PRAGMA user_version = {VERSION}",
     )
 
 
@@ -117,7 +113,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the tables of an older version up to date, in the caller's transaction; derived values stay as they are."""
     version = version_of(connection)
     steps = (
-        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (8, _FROM_7), (11, _FROM_10),
+        (2, _FROM_1), (3, _FROM_2), (4, _FROM_3), (5, _FROM_4), (6, _FROM_5), (11, _FROM_10), (13, _FROM_12),
     )  # fmt: skip
     for (view,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
         connection.execute(f"DROP VIEW {view}")

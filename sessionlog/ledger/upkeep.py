@@ -19,13 +19,13 @@ from typing import Any
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable
 from sessionlog.events.names import UNKNOWN
-from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Label, Name, Row
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.opening import is_damaged, open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.sessions import facts_of
-from sessionlog.ledger.store import is_damaged, open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, Synced, scan_here
 from sessionlog.ledger.tables import migrate
 from sessionlog.ledger.trust import is_older

@@ -24,8 +24,8 @@ from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import Call, Label, Limit, Name, Response, Row, Session, columns_of
 from sessionlog.ledger.costs import COSTS
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.opening import is_damaged, open_ledger
 from sessionlog.ledger.quarter_hours import names_of_totals
-from sessionlog.ledger.store import is_damaged, open_ledger
 from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 

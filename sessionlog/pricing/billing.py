@@ -95,12 +95,6 @@ class Billing:
                 return found
         return None
 
-    def changes(self, name: str) -> Iterator[str]:
-        """Yield the dates from which a name may be another model."""
-        for one in self.entries["names"]:
-            if "from" in one and matches(one["name"], name.rpartition("/")[2]):
-                yield one["from"]
-
     def without_route(self, name: str) -> tuple[str, bool]:
         """Return a name without what a gateway writes before and behind it, and whether there was something before."""
         plain = name

@@ -21,7 +21,7 @@ from sessionlog.pricing.own_prices import Alias, OwnPrice, OwnPrices, parse_own_
 from sessionlog.pricing.price_info import PriceInfo, list_info, own_info
 from sessionlog.pricing.price_list import load_price_list
 from sessionlog.pricing.provider_names import NOT_GIVEN, is_local, normal_name
-from sessionlog.pricing.schedule import day_text, first_ns, next_change, spans_of_day
+from sessionlog.pricing.schedule import day_text, spans_of_day
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,17 +220,6 @@ class PriceBook:
         if self.explain(provider, model) is not None:
             return "other_time"
         return "unlisted" if self._find(provider, model, day_text(self._clock() // DAY_NS)) is None else "other_unit"
-
-    def changes_ns(self, provider: str, model: str, at_ns: int) -> int | None:
-        """Return the time from which a model may have another price than at a moment; None while this list holds."""
-        day, ns = divmod(at_ns, DAY_NS)
-        today = day_text(day)
-        found = self._find(provider, model, today)
-        changes = [first_ns(date) for date in self._billing.changes(model.strip().lower()) if date > today]
-        if found is not None and isinstance(found.price, Listing):
-            change = next_change(found.price.model, day, ns // _SECOND_NS)
-            changes += [] if change is None else [change[0] * DAY_NS + change[1] * _SECOND_NS]
-        return min(changes, default=None)
 
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
         """Yield every price at a moment (None is now): the user's own first, then the list by provider."""

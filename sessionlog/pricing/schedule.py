@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _LAST = date.max.toordinal()
-_DAY_NS = 86_400 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +41,6 @@ def day_text(day: int) -> str:
     return date.fromordinal(min(max(day + _EPOCH, 1), _LAST)).isoformat()
 
 
-def first_ns(date_text: str) -> int:
-    """Return the first moment of an ISO date, in nanoseconds since 1970 UTC."""
-    return (date.fromisoformat(date_text).toordinal() - _EPOCH) * _DAY_NS
-
-
 def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[Span, ...]:
     """Return the prices of a listed model through one day, as spans of which the first begins at second 0.
 
@@ -58,16 +52,6 @@ def spans_of_day(model: Listed, day: int, context: Mapping[str, str]) -> tuple[S
     for period in periods:
         edges.update(_seconds(text) for text in period.get("hours", ()))
     return tuple(_span(model, periods, today, second, context) for second in sorted(edges))
-
-
-def next_change(model: Listed, day: int, second: int) -> tuple[int, int] | None:
-    """Return (day, second) from which a listed model may have other prices; None if they hold as long as the list."""
-    today = day_text(day)
-    dates = [begin for period in model["periods"] if (begin := str(period.get("from", ""))) > today]
-    changes = [(date.fromisoformat(begin).toordinal() - _EPOCH, 0) for begin in dates]
-    edges = {_seconds(text) for period in model["periods"] for text in period.get("hours", ())}
-    changes += [(day if edge > second else day + 1, edge) for edge in edges]
-    return min(changes, default=None)
 
 
 def active_variants(model: Listed, day: int) -> tuple[Listed, ...]:

@@ -10,7 +10,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from itertools import islice
 from typing import Any
@@ -18,10 +18,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sessionlog.analytics.unreadable import notes_of
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import InvalidQuery, LedgerUnusable
-from sessionlog.ledger.cached import open_up_to_date as open_ledger_up_to_date
 from sessionlog.ledger.identity import path_of
+from sessionlog.ledger.opening import checked, open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.trust import read_only
 from sessionlog.search.candidates import EVERYTHING, PARTS, Candidate, Scope, find_candidates
@@ -245,25 +247,9 @@ def _update(index: sqlite3.Connection, place: Place) -> list[str]:
 
 def _refresh_ledger(place: Place) -> list[str]:
     """Bring the ledger up to date."""
-    with suppress(Exception):  # a damaged ledger may raise anything, and is opened again below
-        connection = open_ledger_up_to_date(place.ledger, place.env)
-        if connection is not None:
-            connection.close()
-            return []
-    from sessionlog.analytics.unreadable import notes_of
-    from sessionlog.ledger.ask import refresh
-    from sessionlog.ledger.store import open_ledger
-    from sessionlog.pricing.book import PriceBook
-
-    book = open_ledger(place.ledger, place.prices or PriceBook.load())
-    try:
-        more = {} if place.scanner is None else {"scanner": place.scanner}
-        refresh(book, place.env, progress=place.progress, **more)
+    with open_ledger(place.ledger, place.prices) as book, checked(book.connection, place.ledger):
+        refresh(book, place.env, scanner=place.scanner, progress=place.progress)
         return notes_of(book)
-    except sqlite3.DatabaseError as error:
-        raise LedgerUnusable(f"{place.ledger}: {error}; `sessionlog ledger verify` shows more") from error
-    finally:
-        book.close()
 
 
 class _Sessions:

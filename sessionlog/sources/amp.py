@@ -34,7 +34,6 @@ from sessionlog.sources.kit import (
     Session,
     Steps,
     ToolResult,
-    first_of,
     folder,
     is_failure,
     mapping,
@@ -51,6 +50,7 @@ from sessionlog.sources.kit import (
     tool_uses,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 _MAKERS = (("claude", "anthropic"), ("gpt-", "openai"), ("gemini", "google"), ("grok", "xai"))
 _OUTPUTS = ("output", "content", "diff")
@@ -175,7 +175,7 @@ def _recognises(path: str, head: bytes) -> bool:
 SOURCE = source(
     id="amp",
     title="Amp",
-    places=(first_of("$AMP_DATA_DIR", "$XDG_DATA_HOME/amp", below=("threads",), is_list=True),),
+    places=PLACES["amp"],
     logs="T-*.json",
     rows=whole_log(_read),
     steps=steps,

@@ -71,7 +71,6 @@ from sessionlog.sources.kit import (
     Compaction,
     Content,
     CopyRank,
-    Place,
     Problem,
     Prompt,
     PromptPart,
@@ -85,7 +84,6 @@ from sessionlog.sources.kit import (
     ToolCall,
     ToolResult,
     cost,
-    first_of,
     folder,
     json_lines,
     mapping,
@@ -106,6 +104,7 @@ from sessionlog.sources.kit import (
     text_of,
     tokens,
 )
+from sessionlog.sources.places import CLAUDE_DESKTOP, PLACES, claude_code
 from sessionlog.sources.protocol import Retention
 from sessionlog.sources.record import server_of
 from sessionlog.sources.values import read_counts
@@ -114,7 +113,6 @@ _PROVIDER = "anthropic"
 _NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}  # of most responses
 _SYNTHETIC = "<synthetic>"
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
-_DESKTOP = "local-agent-mode-sessions"
 _RETENTION_DAYS = 30
 _ENDS = ("end_turn", "stop_sequence")
 _DELEGATES = frozenset({"Agent", "Task", "Skill", "Workflow", "SendMessage"})
@@ -855,7 +853,7 @@ def _list_logs(place: str) -> Iterator[str | Problem]:
 
 def _is_log(path: str) -> bool:
     parts = path.split(os.sep)
-    if _DESKTOP in parts and "projects" not in parts[parts.index(_DESKTOP) :]:
+    if CLAUDE_DESKTOP in parts and "projects" not in parts[parts.index(CLAUDE_DESKTOP) :]:
         return False
     return not _is_journal(path) and parts[-1] != "history.jsonl"
 
@@ -897,33 +895,19 @@ def _is_row(row: Mapping[str, Any]) -> bool:
 
 def _retention(env: Mapping[str, str]) -> Retention:
     """Read how long logs are kept from the settings of the config folder that is in use."""
-    configs = expand_places(env, _places())
+    configs = expand_places(env, claude_code())
     configs = [one for one in configs if os.path.basename(one) != "projects"] or configs
     paths = [os.path.join(config, "settings.json") for config in configs]
     path = next(filter(files.stat_path, paths), paths[-1])
     days = mapping(read_json(read_sidecar(path))).get("cleanupPeriodDays")
     is_known = type(days) is int and days >= 0
-    return Retention(
-        days=days if is_known else _RETENTION_DAYS, setting=f"cleanupPeriodDays in {path}", files=tuple(paths)
-    )
-
-
-def _places(*below: str) -> tuple[Place, ...]:
-    return tuple(
-        first_of("$CLAUDE_CONFIG_DIR", default, below=below or ("",), is_list=True)
-        for default in ("$XDG_CONFIG_HOME/claude", "~/.claude")
-    )
+    return Retention(days=days if is_known else _RETENTION_DAYS, setting=f"cleanupPeriodDays in {path}")
 
 
 SOURCE = source(
     id="claude-code",
     title="Claude Code",
-    places=(
-        *_places("projects", "transcripts"),
-        f"$XDG_CONFIG_HOME/Claude/{_DESKTOP}",
-        f"~/Library/Application Support/Claude/{_DESKTOP}",
-        f"$APPDATA/Claude/{_DESKTOP}",
-    ),
+    places=PLACES["claude-code"],
     logs="*.jsonl",
     list_logs=_list_logs,
     rows=json_lines(Row, row_start=b'{"parentUuid"'),

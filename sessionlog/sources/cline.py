@@ -38,7 +38,6 @@ from sessionlog.sources.kit import (
     Status,
     Steps,
     ToolResult,
-    first_of,
     folder,
     folder_of,
     mapping,
@@ -55,6 +54,7 @@ from sessionlog.sources.kit import (
     tool_uses,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 _WRAPPED = re.compile(r"\s*<user_input\b[^>]*>(.*)</user_input>\s*\Z", re.DOTALL)
 _STATUS = {"completed": "success", "failed": "error", "cancelled": "cancelled", "aborted": "cancelled"}
@@ -191,7 +191,7 @@ def _subagent_of(path: str) -> str:
 SOURCE = source(
     id="cline",
     title="Cline CLI",
-    places=(first_of("$CLINE_DIR", "~/.cline", below=("data/sessions",)),),
+    places=PLACES["cline"],
     logs="*.messages.json",
     rows=whole_log(_read),
     steps=steps,

@@ -68,7 +68,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     either,
-    first_of,
     folder,
     folder_of,
     head_rows,
@@ -84,11 +83,11 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 from sessionlog.sources.record import ScannedSession
 
-_CHARGED = (
-    int(CopyRank.ORIGINAL) + 1
-)  # a row of the store with its cost is better than a record without, but not than this
+_CHARGED = int(CopyRank.ORIGINAL) + 1
+"""The rank of a record with its cost: better than a row of the store with it, which is better than a record without."""
 
 
 class Row(Struct, rename="camel"):
@@ -290,7 +289,7 @@ def _is_row(row: Json) -> bool:
 SOURCE = source(
     id="copilot",
     title="Copilot CLI",
-    places=(first_of("$COPILOT_HOME", "~/.copilot", below=(FOLDER, STORE)),),
+    places=PLACES["copilot"],
     logs=("events.jsonl", STORE),
     rows=either(_is_store, whole_log(read_store, read_store), json_lines(Row)),
     steps=steps,

@@ -39,7 +39,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     cost,
-    first_of,
     folder,
     folder_of,
     mapping,
@@ -56,6 +55,7 @@ from sessionlog.sources.kit import (
     walk_files,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 _REGISTRY = "projects.json"
 _SESSION = ("id", "parent_session_id", "title", "cost", "created_at", "updated_at")
@@ -161,7 +161,7 @@ def _recognises(path: str, head: bytes) -> bool:
 SOURCE = source(
     id="crush",
     title="Crush",
-    places=(first_of("$CRUSH_GLOBAL_DATA", "$XDG_DATA_HOME/crush"),),
+    places=PLACES["crush"],
     logs="crush.db",
     list_logs=_list_logs,
     rows=whole_log(_read),

@@ -35,7 +35,6 @@ from sessionlog.sources.kit import (
     Steps,
     ToolResult,
     Totals,
-    first_of,
     folder,
     json_lines,
     name,
@@ -48,6 +47,7 @@ from sessionlog.sources.kit import (
     tokens,
     tool_uses,
 )
+from sessionlog.sources.places import PLACES
 
 _REFUSED = "BYOK Error:"
 
@@ -167,10 +167,7 @@ def _is_row(row: Json) -> bool:
 SOURCE = source(
     id="droid",
     title="Droid",
-    places=(
-        first_of("$DROID_SESSIONS_DIR"),
-        first_of("$FACTORY_DIR", "~/.factory", below=("sessions",)),
-    ),
+    places=PLACES["droid"],
     logs="*.jsonl",
     rows=json_lines(Row, can_resume=False),  # the sums are in another file
     steps=steps,

@@ -1,32 +1,27 @@
 """Places: templates of the paths where an agent's logs may be, expanded by an environment.
 
-`~` is the home folder, `$NAME` a variable, `*` any characters within one folder's names. `$XDG_DATA_HOME`,
+`~` is the home folder, `$NAME` a variable, one `*` any characters within a folder's name. `$XDG_DATA_HOME`,
 `$XDG_CONFIG_HOME` and `$XDG_STATE_HOME` have their platform's default; a template with another variable that is not
-set is left out.
+set is left out. The module imports little: every report expands these.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-
-from msgspec import Struct
 
 from sessionlog.places import config_home, data_home, state_home, user_home
 
-Env = Mapping[str, str]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-_VARIABLE = re.compile(r"\$([A-Z_0-9]+)")
-_XDG: Mapping[str, Callable[[Env], str]] = {
-    "XDG_DATA_HOME": data_home,
-    "XDG_CONFIG_HOME": config_home,
-    "XDG_STATE_HOME": state_home,
-}
+    Env = Mapping[str, str]
+
+_XDG = {"XDG_DATA_HOME": data_home, "XDG_CONFIG_HOME": config_home, "XDG_STATE_HOME": state_home}
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
 
 
-class Place(Struct, frozen=True):
+class Place:
     """A place with alternative templates.
 
     Attributes:
@@ -37,41 +32,39 @@ class Place(Struct, frozen=True):
         unless: A variable: if it is set, the place is left out.
     """
 
-    templates: tuple[str, ...]
-    below: tuple[str, ...] = ("",)
-    is_list: bool = False
-    unless: str = ""
+    __slots__ = ("below", "is_list", "templates", "unless")
+
+    def __init__(
+        self, templates: Sequence[str], below: Sequence[str] = ("",), *, is_list: bool = False, unless: str = ""
+    ) -> None:
+        self.templates, self.below, self.is_list, self.unless = tuple(templates), tuple(below), is_list, unless
+
+
+if TYPE_CHECKING:
+    Template = Place | str | Callable[[Env], Iterable[str]]
+    """A place, a template of one path, or what yields paths."""
 
 
 def first_of(*templates: str, below: Sequence[str] = ("",), is_list: bool = False, unless: str = "") -> Place:
     """Return a place that uses the first template whose variables are set."""
-    return Place(templates, tuple(below), is_list, unless)
+    return Place(templates, below, is_list=is_list, unless=unless)
 
 
-def expand_places(env: Env, places: Iterable[Place | str]) -> list[str]:
+def expand_places(env: Env, places: Iterable[Template]) -> list[str]:
     """Return the paths of places in order, each once; those with a `*` only if they exist."""
-    return list(dict.fromkeys(path for pattern in _patterns(env, places) for path in _matches(pattern)))
+    return list(dict.fromkeys(path for place in places for path in _paths(env, place)))
 
 
-def watched_prefixes(env: Env, places: Iterable[Place | str]) -> Iterator[tuple[str, str]]:
-    """Yield (folder, prefix of a name) for each `*`: new names there are new places."""
-    for pattern in _patterns(env, places):
-        parts = pattern.split(os.sep)
-        for number, part in enumerate(parts):
-            if "*" in os.sep.join(parts[: number + 1]):
-                for folder in _matches(os.sep.join(parts[:number])):
-                    yield folder or os.sep, part.partition("*")[0]
-
-
-def _patterns(env: Env, places: Iterable[Place | str]) -> Iterator[str]:
-    for place in places:
-        if isinstance(place, str):
-            place = Place((place,))  # noqa: PLW2901 - the short spelling of the same
-        for root in _roots(env, place):
-            for part in place.below:
-                filled = _fill(env, part)
-                if filled or not part:
-                    yield root if filled in {"", os.path.basename(root)} else os.path.join(root, filled)
+def _paths(env: Env, place: Template) -> Iterator[str]:
+    if callable(place):
+        yield from place(env)
+        return
+    place = Place((place,)) if isinstance(place, str) else place
+    for root in _roots(env, place):
+        for part in place.below:
+            filled = _fill(env, part)
+            if filled or not part:
+                yield from _matches(root if filled in {"", os.path.basename(root)} else os.path.join(root, filled))
 
 
 def _roots(env: Env, place: Place) -> list[str]:
@@ -80,20 +73,25 @@ def _roots(env: Env, place: Place) -> list[str]:
     for template in place.templates:
         filled = _fill(env, template)
         roots = [one.strip() for one in filled.split(",")] if filled and place.is_list else [filled]
-        found = [user_home(env) + root[1:] if re.match(r"~(?:[/\\]|\Z)", root) else root for root in roots if root]
-        if found:
-            return [os.path.normpath(root) for root in found]
+        if any(roots):
+            return [os.path.normpath(_below_home(env, root)) for root in roots if root]
     return []
+
+
+def _below_home(env: Env, path: str) -> str:
+    return user_home(env) + path[1:] if path == "~" or path.startswith(("~/", "~\\")) else path
 
 
 def _fill(env: Env, template: str) -> str:
     """Expand the variables of a template; "" if one of them is not set."""
-    for variable in _VARIABLE.findall(template):
+    filled, *pieces = template.split("$")
+    for piece in pieces:
+        variable = piece[: next((at for at, sign in enumerate(piece) if sign not in _NAME), len(piece))]
         value = _XDG[variable](env) if variable in _XDG else env.get(variable, "").strip()
         if not value:
             return ""
-        template = template.replace(f"${variable}", value, 1)
-    return template
+        filled += value + piece[len(variable) :]
+    return filled
 
 
 def _matches(pattern: str) -> Iterator[str]:
@@ -104,9 +102,11 @@ def _matches(pattern: str) -> Iterator[str]:
         return
     folder = os.path.dirname(before)
     part, _, rest = pattern[len(folder) :].lstrip(os.sep).partition(os.sep)
+    begin, _, end = part.partition("*")
     try:
-        names = sorted(name for name in os.listdir(folder or os.sep) if fnmatchcase(name, part))
+        names = os.listdir(folder or os.sep)
     except OSError:
         return
-    for name in names:
-        yield from _matches(os.path.join(folder, name, rest) if rest else os.path.join(folder, name))
+    for name in sorted(names):
+        if name.startswith(begin) and name.endswith(end) and len(name) >= len(begin) + len(end):
+            yield from _matches(os.path.join(folder, name, rest) if rest else os.path.join(folder, name))

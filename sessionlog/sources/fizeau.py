@@ -7,27 +7,19 @@ before v0.11, with an integer `tool_calls` and `timestamp` instead of `ts`, and 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
 from sessionlog.sources import native
+from sessionlog.sources.find_places import expand_places
 from sessionlog.sources.fizeau_dialect import ID
-from sessionlog.sources.protocol import Env
-
-
-def locate(env: Env) -> Iterator[str]:
-    """Yield the sessions' folder of the shell's working folder."""
-    here = env.get("PWD", "")
-    if os.path.isabs(here):
-        yield os.path.join(here, ".fizeau", "sessions")
-
+from sessionlog.sources.places import PLACES
 
 SOURCE = replace(
     native.SOURCE,
     id=ID,
     title="fizeau",
-    locate=locate,
+    locate=partial(expand_places, places=PLACES[ID]),
     recognises=lambda path, head: native.recognises(path, head) and b'"v":' not in head.replace(b" ", b""),
 )

@@ -75,7 +75,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     Typed,
-    first_of,
     folder,
     folder_of,
     mapping,
@@ -95,6 +94,7 @@ from sessionlog.sources.kit import (
     whole_log,
     with_pictures,
 )
+from sessionlog.sources.places import PLACES
 from sessionlog.sources.typed import TypedRows
 
 _ID = "gemini"
@@ -459,10 +459,7 @@ def _session_of(path: str) -> str:
 SOURCE = source(
     id=_ID,
     title="Gemini CLI",
-    places=(
-        first_of("$GEMINI_DATA_DIR", "$GEMINI_CLI_HOME/.gemini/tmp", "~/.gemini/tmp", is_list=True),
-        first_of("$GEMINI_DATA_DIR", "$GEMINI_CLI_HOME/tmp", "~/.gemini/tmp", is_list=True),
-    ),
+    places=PLACES["gemini"],
     logs=_is_chat,
     not_logs=r"[/\\](logs|tool[-_]outputs?|checkpoints|plans|tracker|tasks)[/\\]",
     rows=whole_log(_read),

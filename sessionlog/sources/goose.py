@@ -46,7 +46,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     cost,
-    first_of,
     folder,
     mapping,
     name,
@@ -60,9 +59,9 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 _KNOWN_BY = {"sessions": ("working_dir", "accumulated_total_tokens"), "messages": ("content_json",)}
-_DATABASE = "sessions/sessions.db"
 _SESSION = (
     "id", "parent_session_id", "session_type", "name", "description", "working_dir", "created_at", "updated_at",
     "provider_name", "model_config_json", "accumulated_input_tokens", "accumulated_output_tokens",
@@ -212,12 +211,7 @@ def _time(value: Any) -> int | None:
 SOURCE = source(
     id="goose",
     title="Goose",
-    places=(
-        first_of("$GOOSE_PATH_ROOT/data", "$XDG_DATA_HOME/goose", below=(_DATABASE,)),
-        first_of("$XDG_DATA_HOME/Block/goose", below=(_DATABASE,)),
-        first_of("~/Library/Application Support/goose", below=(_DATABASE,)),
-        first_of("~/Library/Application Support/Block/goose", below=(_DATABASE,)),
-    ),
+    places=PLACES["goose"],
     logs="sessions.db",
     rows=whole_log(_read),
     steps=steps,

@@ -41,7 +41,6 @@ from sessionlog.sources.kit import (
     Text,
     ToolCall,
     ToolResult,
-    first_of,
     folder,
     folder_of,
     is_failure,
@@ -57,6 +56,7 @@ from sessionlog.sources.kit import (
     text_of,
     tokens,
 )
+from sessionlog.sources.places import PLACES
 
 _NANO_PER_TICK = 10
 _STATUS = {"end_turn": "success", "cancelled": "cancelled", "error": "error", "refusal": "error"}
@@ -206,7 +206,7 @@ def _is_row(row: Json) -> bool:
 SOURCE = source(
     id="grok",
     title="Grok Build",
-    places=(first_of("$GROK_HOME", "~/.grok", below=("sessions",)),),
+    places=PLACES["grok"],
     logs=("updates.jsonl",),
     rows=json_lines(Row),
     steps=steps,

@@ -44,7 +44,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Totals,
     cost,
-    first_of,
     folder,
     is_failure,
     mapping,
@@ -57,6 +56,7 @@ from sessionlog.sources.kit import (
     tokens,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 _CLASSES: dict[str, Any] = {
     kind: f"{kind}_tokens" for kind in ("input", "output", "cache_read", "cache_write", "reasoning")
@@ -200,7 +200,7 @@ def _totals(values: Json, time: int | None, *, scope: str) -> Totals:
 SOURCE = source(
     id="hermes",
     title="Hermes",
-    places=(first_of("$HERMES_HOME", "~/.hermes", below=("state.db", "profiles/*/state.db")),),
+    places=PLACES["hermes"],
     logs="state.db",
     rows=whole_log(_read),
     steps=steps,

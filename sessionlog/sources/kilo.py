@@ -8,4 +8,4 @@ from __future__ import annotations
 
 from sessionlog.sources.opencode import opencode_source
 
-SOURCE = opencode_source("kilo", "Kilo", "kilo", "KILO_DATA_DIR", "KILO_DB")
+SOURCE = opencode_source("kilo", "Kilo", "kilo")

@@ -50,7 +50,6 @@ from sessionlog.sources.kit import (
     ToolCall,
     ToolResult,
     fingerprint,
-    first_of,
     folder,
     folder_of,
     json_lines,
@@ -65,6 +64,7 @@ from sessionlog.sources.kit import (
     text_of,
     tokens,
 )
+from sessionlog.sources.places import PLACES
 
 _PROVIDER = "moonshotai"
 _OWN = ("kimi", "moonshot")
@@ -405,10 +405,7 @@ def _session_of(path: str) -> str:
 SOURCE = source(
     id="kimi",
     title="Kimi",
-    places=(
-        first_of("$KIMI_SHARE_DIR", "$KIMI_DATA_DIR", "~/.kimi", below=("sessions",), is_list=True),
-        first_of("$KIMI_CODE_HOME", "~/.kimi-code", below=("sessions",)),
-    ),
+    places=PLACES["kimi"],
     logs="wire.jsonl",
     rows=json_lines(Row),
     steps=steps,

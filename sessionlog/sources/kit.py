@@ -38,9 +38,9 @@ from sessionlog.sources.contents import (
     tool_uses,
     with_pictures,
 )
-from sessionlog.sources.find_places import Place, expand_places, first_of, watched_prefixes
+from sessionlog.sources.find_places import Place, expand_places, first_of
 from sessionlog.sources.fold_usage import Findings, FoldState, UsageFold
-from sessionlog.sources.protocol import HEAD, Env, LogScan, Parent, Resume, Retention, Source
+from sessionlog.sources.protocol import HEAD, Env, LogScan, Parent, Resume, Retention, Source, folders_below
 from sessionlog.sources.record import CopyRank, Limit, Problems, ScannedSession
 from sessionlog.sources.steps import (
     At,
@@ -85,6 +85,7 @@ from sessionlog.sources.values import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.events.envelope import Event
+    from sessionlog.sources.find_places import Template
     from sessionlog.sources.fold_events import EventFold
 
 __all__ = [
@@ -401,7 +402,7 @@ def source(
     *,
     id: str,  # noqa: A002 - the field's name
     title: str,
-    places: Iterable[Place | str],
+    places: Iterable[Template],
     logs: str | tuple[str, ...] | Callable[[str], bool],
     rows: LogFormat[R],
     steps: Callable[[R, Any], Iterable[Step]],
@@ -427,6 +428,7 @@ def source(
     sidecars: Callable[[str], Iterable[str]] = lambda _: (),
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: (),
     parent_of: Callable[[str], Parent | None] = lambda _: None,
+    folders: Callable[[str], Iterable[str]] = folders_below,
     caveat: str = "",
 ) -> Source:
     """Make a source of its description.
@@ -465,6 +467,7 @@ def source(
         sidecars: path → other files that a scan of this log reads.
         subagent_logs: path → the logs of its session's sub-agents: their answers are read with the session.
         parent_of: path → the session whose conversation the log continues; None if the log holds all of it.
+        folders: A place → the folders in which a log could be new.
         caveat: What its logs do not hold, for users.
 
     Raises:
@@ -505,7 +508,7 @@ def source(
         subagent_logs=beside,
         parent_of=parent_of,
         caveat=caveat,
-        watched_prefixes=lambda env: watched_prefixes(env, places),
+        folders=folders,
     )
 
 

@@ -45,7 +45,6 @@ from sessionlog.sources.kit import (
     ToolCall,
     ToolResult,
     cost,
-    first_of,
     first_words,
     mapping,
     name,
@@ -60,6 +59,7 @@ from sessionlog.sources.kit import (
     source,
     whole_log,
 )
+from sessionlog.sources.places import PLACES
 
 Messages = list[Json]
 
@@ -340,15 +340,10 @@ def _recognises(path: str, head: bytes) -> bool:
     return "_llm_migrations" in tables and any(table in tables for table, _, _ in _STORES)
 
 
-_PLACES = ("$XDG_CONFIG_HOME", "~/Library/Application Support", "$APPDATA")
-
 SOURCE = source(
     id="llm",
     title="llm",
-    places=(
-        "$LLM_USER_PATH/logs.db",
-        *(first_of(f"{place}/io.datasette.llm/logs.db", unless="LLM_USER_PATH") for place in _PLACES),
-    ),
+    places=PLACES["llm"],
     logs="logs.db",
     rows=whole_log(_read, _read),
     steps=steps,

@@ -9,4 +9,4 @@ from __future__ import annotations
 
 from sessionlog.sources.opencode import opencode_source
 
-SOURCE = opencode_source("mimo", "MiMo Code", "mimocode", "MIMOCODE_HOME", "MIMOCODE_DB")
+SOURCE = opencode_source("mimo", "MiMo Code", "mimocode")

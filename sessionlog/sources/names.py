@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 from sessionlog.errors import InvalidQuery
+from sessionlog.sources.places import PLACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-OURS = (
-    "native",
-    "fizeau",
-    "claude-code",
-    "codex",
-    "gemini",
-    "openclaw",
-    "pi",
-    "opencode",
-    "kilo",
-    "mimo",
-    "qwen-code",
-    "kimi",
-    "llm",
-    "otel",
-    "copilot",
-    "cline",
-    "droid",
-    "goose",
-    "crush",
-    "amp",
-    "grok",
-    "hermes",
-)
+OURS = tuple(PLACES)
 """The built-in ones, in the order in which they are tried on an unknown log; each module is named by its id."""
 
 NATIVE = frozenset({"native", "fizeau"})

@@ -40,7 +40,6 @@ from sessionlog.events.usage import read_usage
 from sessionlog.reader.stream import EventStream, is_young, read_events
 from sessionlog.reader.unpack import open_unpacked
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_logs
-from sessionlog.settings import session_directory
 from sessionlog.sources import fizeau_dialect
 from sessionlog.sources.fizeau_dialect import is_native
 from sessionlog.sources.fold_usage import ACTIVE_GAP_NS
@@ -64,7 +63,8 @@ from sessionlog.sources.kit import (
 )
 from sessionlog.sources.native_texts import SeenTexts, text_steps
 from sessionlog.sources.native_turns import Message, Turns
-from sessionlog.sources.protocol import HEAD, Env, Resume
+from sessionlog.sources.places import PLACES
+from sessionlog.sources.protocol import HEAD, Resume
 from sessionlog.sources.record import CopyRank, Problems, Record, ScannedSession
 from sessionlog.sources.spool import Lazily
 from sessionlog.sources.typed import MISFITS
@@ -831,10 +831,6 @@ def holds_events(path: str) -> bool:
         return False
 
 
-def _locate(env: Env) -> Iterator[str]:
-    yield session_directory(env)
-
-
 def read(path: str, session_id: str | None) -> Iterator[Event | Problem]:  # noqa: ARG001 - a file is a session
     """The events as they are."""
     return read_events(path)
@@ -850,7 +846,7 @@ SOURCE = replace(
     source(
         id=ID,
         title="sessionlog",
-        places=(),
+        places=PLACES["native"],
         logs="*.jsonl",
         rows=LogFormat(_Reading, can_resume=True),
         full_rows=LogFormat(lambda path, resume: _Reading(path, resume, is_full=True), can_resume=True),
@@ -866,7 +862,6 @@ SOURCE = replace(
         session_of=session_id_of,
         parser_version=11,
     ),
-    locate=_locate,
     read=read,
     check=check,
 )

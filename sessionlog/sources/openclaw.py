@@ -47,7 +47,6 @@ from sessionlog.sources.kit import (
     Typed,
     decode_object,
     either,
-    first_of,
     folder_of,
     head_rows,
     json_lines,
@@ -69,6 +68,7 @@ from sessionlog.sources.pi import (
     recognises_session,
     session_of,
 )
+from sessionlog.sources.places import PLACES
 
 _DATABASE = "openclaw-agent.sqlite"
 _NO_LOGS = re.compile(
@@ -296,21 +296,7 @@ def _recognises(path: str, head: bytes) -> bool:
 SOURCE = source(
     id="openclaw",
     title="OpenClaw",
-    places=(
-        first_of(
-            "$OPENCLAW_DIR,$OPENCLAW_STATE_DIR",
-            "$OPENCLAW_DIR",
-            "$OPENCLAW_STATE_DIR",
-            "~/.openclaw,~/.openclaw-*,~/.clawdbot,~/.moltbot,~/.moldbot",
-            below=(
-                f"agents/*/agent/{_DATABASE}",
-                "agents/*/sessions",
-                "agents/*/session-sqlite-import-archive",
-                "sessions",
-            ),
-            is_list=True,
-        ),
-    ),
+    places=PLACES["openclaw"],
     logs=_is_log,
     not_logs=r"[/\\](?:codex-home|cli-auth)[/\\]",
     rows=either(_is_database, whole_log(_read_database, _read_database), json_lines(Row)),

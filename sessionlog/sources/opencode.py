@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -67,7 +67,6 @@ from sessionlog.sources.kit import (
     Totals,
     cost,
     fingerprint,
-    first_of,
     first_words,
     folder,
     is_failure,
@@ -92,6 +91,7 @@ from sessionlog.sources.opencode_rows import (
     session_of,
     sidecars,
 )
+from sessionlog.sources.places import PLACES
 
 _ENDS = {"stop": "success", "end_turn": "success", "end-turn": "success"}
 _SESSIONS, _MESSAGES = {"session", "session_v2"}, {"message", "session_message"}
@@ -356,25 +356,25 @@ def _recognises(own: str, path: str, head: bytes) -> bool:
     return _is_session_folder(path) if is_folder else bool(tables & _SESSIONS and tables & _MESSAGES)
 
 
-def opencode_source(id: str, title: str, own: str, data_dir: str, database: str) -> Source:  # noqa: A002
+def _folders(place: str) -> Iterator[str]:
+    """Yield the folders in which a log could be new; of snapshots and parts there are very many, without a log."""
+    for path, names, _ in os.walk(place):
+        names[:] = [one for one in names if one not in _NOT_WALKED]
+        yield path
+
+
+def opencode_source(id: str, title: str, own: str) -> Source:  # noqa: A002
     """Return the source of an agent that stores what opencode stores.
 
     Args:
         id: The source's id.
         title: Its name for people.
         own: The name of its folder and its databases.
-        data_dir: The variable that names its folder.
-        database: The variable that names its database.
     """
-    elsewhere = ("$XDG_DATA_HOME", "~/Library/Application Support", "$LOCALAPPDATA")
     return source(
         id=id,
         title=title,
-        places=(
-            first_of(f"${data_dir}", f"$XDG_DATA_HOME/{own}", below=(f"${database}",)),
-            first_of(f"${data_dir}", is_list=True),
-            *(first_of(f"{place}/{own}", unless=data_dir) for place in elsewhere),
-        ),
+        places=PLACES[id],
         logs="",
         list_logs=partial(_list_logs, re.compile(rf"{own}(-[A-Za-z0-9._-]+)?\.db\Z")),
         rows=whole_log(read_rows, read_rows),
@@ -387,7 +387,8 @@ def opencode_source(id: str, title: str, own: str, data_dir: str, database: str)
         has_totals=True,
         parser_version=4,
         sidecars=sidecars,
+        folders=_folders,
     )
 
 
-SOURCE = opencode_source("opencode", "opencode", "opencode", "OPENCODE_DATA_DIR", "OPENCODE_DB")
+SOURCE = opencode_source("opencode", "opencode", "opencode")

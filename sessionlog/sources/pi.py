@@ -68,7 +68,6 @@ from sessionlog.sources.kit import (
     ToolResult,
     Typed,
     cost,
-    first_of,
     folder,
     folder_of,
     head_rows,
@@ -85,6 +84,7 @@ from sessionlog.sources.kit import (
     tokens,
     walk_files,
 )
+from sessionlog.sources.places import PLACES
 
 _LONGEST_CALL_NS = 3600 * 1_000_000_000  # a longer wait was a closed laptop
 _STATUSES = {"stop": "success", "length": "success", "aborted": "cancelled"}
@@ -293,7 +293,7 @@ def _header(row: Row, time: int | None, chat: Conversation) -> Steps:
             chat.family = chat.family or chat.parent
         else:
             chat.forked = time
-    yield Session(parent=chat.parent, project=folder(row.cwd))
+    yield Session(parent=chat.parent if chat.agent == MAIN else "", project=folder(row.cwd))
     yield _change_model(row, time, chat)
 
 
@@ -551,14 +551,7 @@ def _is_mark(row: Json) -> bool:
 SOURCE = source(
     id="pi",
     title="pi",
-    places=(
-        first_of("$PI_CODING_AGENT_DIR", "$PI_AGENT_DIR", "~/.pi/agent", below=("sessions",)),
-        "$PI_CODING_AGENT_SESSION_DIR",
-        "$PI_AGENT_DIR/--*",
-        *(f"~/.{agent}/agent/sessions" for agent in ("omp", "senpi", "kimchi")),
-        first_of("$PRIME_AGENT_SESSION_DIR", "~/.prime/agent/sessions"),
-        first_of(f"$PRIME_AGENT_SESSION_DIR/../{_ARTIFACTS}", f"~/.prime/agent/{_ARTIFACTS}"),
-    ),
+    places=PLACES["pi"],
     logs="*.jsonl",
     not_logs=r"[/\\]subagent-artifacts[/\\]",  # streams of events
     rows=json_lines(Row),

@@ -9,6 +9,7 @@ packages add sources by an entry point in the group `sessionlog.sources` that na
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -67,12 +68,10 @@ class Retention(Struct, frozen=True, kw_only=True):
     Attributes:
         days: Days until they are deleted; None = it keeps them.
         setting: Where users can change that.
-        files: The files that decide it, existing or not: it is asked again when one of them changes.
     """
 
     days: int | None
     setting: str
-    files: tuple[str, ...] = ()
 
 
 class Parent(Struct, frozen=True, kw_only=True):
@@ -87,6 +86,13 @@ class Parent(Struct, frozen=True, kw_only=True):
     session: str
     path: str = ""
     read: Callable[[], Iterator[Event | Problem]] = lambda: iter(())
+
+
+def folders_below(place: str) -> Iterator[str]:
+    """Yield a place and all folders below it."""
+    yield place
+    for folder, names, _ in os.walk(place):
+        yield from (os.path.join(folder, name) for name in names)
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -113,8 +119,8 @@ class Source(Struct, frozen=True, kw_only=True):
         retention: env → how long logs are kept; None = nothing is known.
         sidecars: path → other files that a scan of this log reads, existing or not (a database's `-wal` is known): the
             log is read again when they change.
-        watched_prefixes: env → (folder, prefix of a name): what `locate` finds by name; it is called again when other
-            names appear there.
+        folders: A place → the folders, itself included, in which a log could be new: while their times are unchanged,
+            no logs are listed.
         subagent_logs: path → the logs of its session's sub-agents, which `read` reads with it.
         parent_of: path → the session whose conversation the log continues; None if the log holds all of it.
         caveat: What its logs do not hold, for users, such as counts of newer versions; "" for nothing of note.
@@ -132,7 +138,7 @@ class Source(Struct, frozen=True, kw_only=True):
     name_sessions: Callable[[str], Iterable[str]]
     retention: Callable[[Env], Retention | None] = lambda _: None
     sidecars: Callable[[str], Iterable[str]] = lambda _: ()
-    watched_prefixes: Callable[[Env], Iterable[tuple[str, str]]] = lambda _: ()
+    folders: Callable[[str], Iterable[str]] = folders_below
     subagent_logs: Callable[[str], Iterable[str]] = lambda _: ()
     parent_of: Callable[[str], Parent | None] = lambda _: None
     read_tail: Callable[[str, int], Iterable[Step]] = lambda *_: ()

@@ -65,7 +65,6 @@ from sessionlog.sources.kit import (
     TokenUsage,
     ToolCall,
     ToolResult,
-    first_of,
     folder,
     folder_of,
     json_lines,
@@ -83,6 +82,7 @@ from sessionlog.sources.kit import (
     text,
     text_of,
 )
+from sessionlog.sources.places import PLACES
 
 _COUNTS = (
     "promptTokenCount",
@@ -373,11 +373,7 @@ def _name_sessions(path: str) -> Iterable[str]:
 SOURCE = source(
     id="qwen-code",
     title="Qwen Code",
-    places=(
-        first_of(
-            "$QWEN_DATA_DIR", "$QWEN_RUNTIME_DIR", "$QWEN_HOME", "~/.qwen", below=("projects", "tmp"), is_list=True
-        ),
-    ),
+    places=PLACES["qwen-code"],
     logs="*.jsonl",
     not_logs=r"\A(?!.*[/\\](?:chats|subagents)[/\\])[/\\].*[/\\]",  # what is in other folders
     rows=json_lines(Row),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 from sessionlog import files
 from sessionlog.errors import InvalidQuery, Problem
 from sessionlog.sources.names import OURS, choose_ids
+from sessionlog.sources.places import searched
 from sessionlog.sources.protocol import Source
 
 TYPE_CHECKING = False
@@ -75,18 +76,24 @@ class Registry(Struct, frozen=True, kw_only=True):
 
 
 @cache
-def registry() -> Registry:
-    """Return all sources; one of another package cannot replace a built-in one, or another package's."""
-    known = {source_id: load_source(source_id) for source_id in OURS}
+def other_sources() -> Registry:
+    """Return the sources of other packages; one cannot replace a built-in one, or another package's."""
+    known: dict[str, Source] = {}
     problems = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         added = _load(point)
-        if isinstance(added, Source) and added.id not in known:
+        if isinstance(added, Source) and added.id not in {*OURS, *known}:
             known[added.id] = added
             continue
         detail = f"there is a source {added.id!r} already" if isinstance(added, Source) else added
         problems.append(Problem(path=f"plug-in {point.name} ({point.value})", kind="unreadable", detail=detail))
     return Registry(sources=tuple(known.values()), problems=tuple(problems))
+
+
+def registry() -> Registry:
+    """Return all sources."""
+    others = other_sources()
+    return Registry(sources=(*map(load_source, OURS), *others.sources), problems=others.problems)
 
 
 def _load(point: EntryPoint) -> Source | str:
@@ -101,12 +108,24 @@ def _load(point: EntryPoint) -> Source | str:
 def each_source() -> Iterator[Source]:
     """Yield the sources of `all_sources`, importing each on demand."""
     yield from map(load_source, OURS)
-    yield from registry().sources[len(OURS) :]
+    yield from other_sources().sources
 
 
 def all_sources() -> tuple[Source, ...]:
     """Return the built-in sources and those of other packages."""
     return registry().sources
+
+
+def sources_there(env: Mapping[str, str]) -> tuple[Source, ...]:
+    """Return the sources of agents that have a folder here, and those of other packages; no others are imported."""
+    there = [one for one, places in searched(env).items() if any(files.why_absent(place) != "" for place in places)]
+    return (*map(load_source, there), *other_sources().sources)
+
+
+def all_places(env: Mapping[str, str]) -> list[str]:
+    """Return the paths where logs may be, existing or not; only the sources of other packages are imported."""
+    places = [place for places in searched(env).values() for place in places]
+    return places + [place for source in other_sources().sources for place in source.locate(env)]
 
 
 def source_of(source_id: str) -> Source:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sessionlog.cli import cached_path, main
+from sessionlog.cli import main
 from sessionlog.logger.event_writer import EventWriter
 from sessionlog.logger.session_logger import SessionLogger
 from sessionlog.testing import FixedClock
@@ -168,17 +168,3 @@ def warmed(sessions, cli):
     """The `sessions` of a test, after a first report."""
     assert cli("usage").code == 0
     return sessions
-
-
-@pytest.fixture
-def taken(monkeypatch):
-    """What the cached path was asked, and whether it answered."""
-    answers = []
-    answer = cached_path.answer
-
-    def watched(command, settings):
-        answers.append(answer(command, settings))
-        return answers[-1]
-
-    monkeypatch.setattr(cached_path, "answer", watched)
-    return answers

@@ -7,9 +7,17 @@ import sys
 import pytest
 
 from sessionlog.render.dashboard import COMMANDS, FIRST_STEPS
-from tests.cli.test_cached_path import settle
+from tests.cli.test_without_news import settle
 
-HEAVY = {"typer", "textual", "rich.progress", "rich.table", "orjson", "sessionlog.pricing", "sessionlog.sources"}
+HEAVY = {
+    "typer",
+    "textual",
+    "rich.progress",
+    "rich.table",
+    "orjson",
+    "sessionlog.pricing",
+    "sessionlog.sources.protocol",
+}
 
 
 def plain(text):

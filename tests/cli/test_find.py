@@ -263,10 +263,10 @@ def test_without_news_a_search_loads_only_what_it_needs(story):
     assert "retry_budget" in ran.stdout
     loaded = set(ran.stderr.split())
     assert {name for name in loaded if name.startswith("sessionlog.sources.c")} == {
-        "sessionlog.sources.claude_code", "sessionlog.sources.contents",
+        "sessionlog.sources.claude_code", "sessionlog.sources.claude_keys", "sessionlog.sources.contents",
     }  # fmt: skip
     unneeded = {
-        "sessionlog.search.update", "sessionlog.search.extract", "sessionlog.search.mended", "sessionlog.ledger.book",
+        "sessionlog.search.update", "sessionlog.search.extract", "sessionlog.search.mended", "sessionlog.ledger.new_logs",
         "sessionlog.pricing.book", "sessionlog.sources.native", "sessionlog.render.replay", "sessionlog.engine",
         "sessionlog.analytics.selection", "typer", "rich",
     }  # fmt: skip

@@ -146,7 +146,7 @@ def test_a_spent_budget_stops_before_other_sessions_are_read(home, config, ask, 
     config(THREE)
     log = ClaudeCode(home)
     assert cli("ledger", "sync").code == 0
-    monkeypatch.setattr("sessionlog.guard.fresh_ledger.open_complete", None)
+    monkeypatch.setattr("sessionlog.sources.discover.discover", None)  # what lists all logs
     for number in range(3):
         log.finished(f"ls {number}")
     assert "'three' is spent" in reason(ask("claude-code", log.prompt_hook()))

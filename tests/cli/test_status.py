@@ -1,4 +1,4 @@
-"""`sessionlog status`: one document, one line or one page; the cached path gives the full path's answer to the byte."""
+"""`sessionlog status`: one document, one line or one page, the same without the ledger; the line imports little."""
 
 import io
 import json
@@ -8,25 +8,33 @@ import sys
 
 import pytest
 
-from sessionlog.cli import cached_path, statusline_input
-from sessionlog.cli.options import COMMANDS
-from tests.cli.test_cached_path import settle
+from sessionlog.cli import statusline_input
+from tests.cli.test_without_news import settle
 
 LONG = "2026-11-20T09:00:00Z"
 ALLOWED = {
-    "sessionlog.render.cells", "sessionlog.render.currency", "sessionlog.render.escape", "sessionlog.render.numbers",
-    "sessionlog", "sessionlog._version", "sessionlog.lazy_imports",
-    "sessionlog.analytics", "sessionlog.analytics.conditions", "sessionlog.analytics.limits",
-    "sessionlog.analytics.status", "sessionlog.analytics.status.statusline_input", "sessionlog.analytics.sums",
+    "sessionlog", "sessionlog._version", "sessionlog.analytics", "sessionlog.analytics.columns",
+    "sessionlog.analytics.conditions", "sessionlog.analytics.limits", "sessionlog.analytics.status",
     "sessionlog.analytics.status.answer", "sessionlog.analytics.status.budgets",
-    "sessionlog.analytics.status.document", "sessionlog.analytics.status.sums", "sessionlog.analytics.status.typical",
-    "sessionlog.cli", "sessionlog.cli.statusline_input", "sessionlog.cli.fast_path", "sessionlog.cli.options", "sessionlog.cli.output",
-    "sessionlog.cli.cached_path", "sessionlog.cli.cached_status", "sessionlog.context", "sessionlog.context.windows",
-    "sessionlog.ledger", "sessionlog.ledger.quarter_hours", "sessionlog.ledger.identity", "sessionlog.ledger.schema",
-    "sessionlog.ledger.cached", "sessionlog.ledger.freshness", "sessionlog.ledger.trust", "sessionlog.places", "sessionlog.render",
-    "sessionlog.render.status_line", "sessionlog.render.stream", "sessionlog.events", "sessionlog.events.names",
+    "sessionlog.analytics.status.document", "sessionlog.analytics.status.logs",
+    "sessionlog.analytics.status.question", "sessionlog.analytics.status.reader",
+    "sessionlog.analytics.status.statusline_input", "sessionlog.analytics.status.sums",
+    "sessionlog.analytics.status.typical", "sessionlog.analytics.sums", "sessionlog.analytics.unreadable", "sessionlog.ledger.problems", "sessionlog.ledger.refreshing", "sessionlog.analytics.zones",
+    "sessionlog.cli", "sessionlog.cli.fast_path", "sessionlog.cli.functions", "sessionlog.cli.options",
+    "sessionlog.cli.output", "sessionlog.cli.reporting", "sessionlog.cli.reports", "sessionlog.cli.status",
+    "sessionlog.cli.statusline_input", "sessionlog.context", "sessionlog.context.windows", "sessionlog.errors",
+    "sessionlog.events", "sessionlog.events.names", "sessionlog.files", "sessionlog.files.appending",
+    "sessionlog.files.descriptors", "sessionlog.files.file_lock", "sessionlog.files.paths",
+    "sessionlog.files.reading", "sessionlog.files.urls", "sessionlog.files.whole_files", "sessionlog.lazy_imports",
+    "sessionlog.ledger", "sessionlog.ledger.ask", "sessionlog.ledger.book", "sessionlog.ledger.freshness",
+    "sessionlog.ledger.identity", "sessionlog.ledger.opening", "sessionlog.ledger.quarter_hours",
+    "sessionlog.ledger.schema", "sessionlog.ledger.storable", "sessionlog.ledger.trust", "sessionlog.places",
+    "sessionlog.render", "sessionlog.render.cells", "sessionlog.render.currency", "sessionlog.render.escape",
+    "sessionlog.render.line", "sessionlog.render.numbers", "sessionlog.render.status_line",
+    "sessionlog.render.stream", "sessionlog.render.times", "sessionlog.settings", "sessionlog.sources",
+    "sessionlog.sources.find_places", "sessionlog.sources.places",
 }  # fmt: skip
-"""All of our modules that a cached status may load."""
+"""All of our modules that a status line may load while nothing has changed."""
 BUDGETS = '# mine\n[budgets.daily]\nusd = 40\nperiod = "day"\n\n[budgets.each]\ntokens = 10_000\nper = "session"\n'
 
 
@@ -58,14 +66,12 @@ def tell(monkeypatch):
         stream.close()
 
 
-def both(cli, monkeypatch, *words, before=lambda: None):
-    """What both ways leave behind."""
+def both(cli, *words, before=lambda: None):
+    """What the ledger and a scan of all logs say."""
     before()
-    short = cli("status", *words)
+    known = cli("status", *words)
     before()
-    with monkeypatch.context() as patch:
-        patch.setattr(cached_path, "answer", lambda *_: False)
-        return short, cli("status", *words)
+    return known, cli("status", *words, "--no-ledger")
 
 
 # --- what is said
@@ -197,24 +203,21 @@ def test_what_is_not_there_says_where_to_look(sessions, cli):
         assert "`sessionlog sessions` lists" in cli("status", word).err
 
 
-def test_the_line_fits_the_columns_that_there_are(warmed, cli, monkeypatch, taken):
-    """On both ways; where nobody says how many, it is as long as it is."""
+def test_the_line_fits_the_columns_that_there_are(warmed, cli, monkeypatch):
+    """Where nobody says how many, it is as long as it is."""
     words = ("s-first", "--line")
     assert cli("status", *words).out == "opus-4-5 · ctx <1 % · $1.50 session\n"
     monkeypatch.setenv("COLUMNS", "24")
-    short, whole = both(cli, monkeypatch, *words)
-    assert taken == [True, True]
-    assert short == whole
-    assert short.out == "opus-4-5 · ctx <1 %\n"
+    assert cli("status", *words).out == "opus-4-5 · ctx <1 %\n"
 
 
-def test_a_session_that_is_not_known_yet_has_no_strangers_budget(warmed, cli, monkeypatch, config, tell):
+def test_a_session_that_is_not_known_yet_has_no_strangers_budget(warmed, cli, config, tell):
     """Its own cost is what its agent tells."""
     config('[budgets.each]\nusd = 10\nper = "session"\n')
     told = {"session_id": "new", "cost": {"total_cost_usd": 2.5}}
-    short, whole = both(cli, monkeypatch, "--line", before=lambda: tell(told))
+    short, whole = both(cli, "--line", before=lambda: tell(told))
     assert short == whole == (0, "$2.50 session · each ▓▓░░░░░░ 25 %\n", "")
-    short, whole = both(cli, monkeypatch, "--line", before=lambda: tell({"session_id": "new"}))
+    short, whole = both(cli, "--line", before=lambda: tell({"session_id": "new"}))
     assert short == whole == (0, "no session yet\n", "")
 
 
@@ -224,37 +227,26 @@ TOLD = {
 }  # fmt: skip
 
 
-def test_what_an_agent_writes_is_heard(warmed, cli, monkeypatch, taken, tell):
-    """It names the session; both ways hear it, and the ledger has the rest."""
-    short, whole = both(cli, monkeypatch, "--line", before=lambda: tell(TOLD))
-    assert taken == [True]
+def test_what_an_agent_writes_is_heard(warmed, cli, tell):
+    """It names the session, and the ledger has the rest."""
+    short, whole = both(cli, "--line", before=lambda: tell(TOLD))
     assert short == whole
     assert short.out == "sonnet-4-5 · ctx 33 % · $9.50 session · 5h ▓▓▓▓░░░░ 50 %\n"
 
 
-def test_it_names_the_session(warmed, cli, monkeypatch, tell):
+def test_it_names_the_session(warmed, cli, tell):
     """By its id or by its log; one that the ledger does not know yet is not taken for another."""
     named = [{"session_id": "s-first"}, {"transcript_path": str(warmed / "s-first.jsonl")}]
     for told in named:
-        short, whole = both(cli, monkeypatch, "--line", before=lambda told=told: tell(told))
+        short, whole = both(cli, "--line", before=lambda told=told: tell(told))
         assert short.out.startswith("opus-4-5 · ctx <1 % · $1.50 session")
         assert short == whole
-    short, whole = both(cli, monkeypatch, "--line", before=lambda: tell({"session_id": "s-f"}))
+    short, whole = both(cli, "--line", before=lambda: tell({"session_id": "s-f"}))
     assert short == whole == (0, "no session yet\n", "")
 
 
-def test_input_that_the_cached_path_read_before_it_declined_is_not_lost(warmed, cli, tell, taken, config):
-    """A pipe can be read but once."""
-    config('timezone = "UTC"\n')
-    tell(TOLD)
-    assert cli("status", "--line").out.startswith("sonnet-4-5 · ctx 33 % · $9.50 session")
-    assert taken == [False]
-    tell(b"")
-    assert "gpt-5.3-codex" in cli("status", "--line").out
-
-
 @pytest.mark.parametrize("junk", [b"", b"{", b"\xff\xfe{}", b"[1]", b"null", b"{}" * 9, b"\0" * 100, b"{" * (3 << 20)])
-def test_junk_is_not_heard(warmed, cli, monkeypatch, junk):
+def test_junk_is_not_heard(warmed, cli, junk):
     """It is as if nothing was written."""
     silent = cli("status", "--line")
     command = [sys.executable, "-m", "sessionlog", "status", "--line"]
@@ -287,90 +279,51 @@ def test_a_named_session_does_not_listen(warmed, cli, tell):
     assert cli("status", "s-second", "--line").out.startswith("gpt-5.3-codex")
 
 
-# --- the cached path
-
-ANSWERED = [
-    ["--json"], ["--line"], ["--all", "--json"], ["--all", "--line"], ["s-first", "--json"],
-    ["s-f", "--line"], ["s-o", "--json"],
-]  # fmt: skip
+# --- the same, and fast
 
 
 @pytest.mark.parametrize(
     "budgets", ["", BUDGETS, "[budgets]\nx = { tokens = 9, window = '1h' }\n"], ids=["", "plain", "toml"]
 )
-@pytest.mark.parametrize("words", ANSWERED, ids=" ".join)
-def test_the_answer_is_that_of_the_full_path(warmed, cli, monkeypatch, taken, config, words, budgets):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--json"], ["--line"], ["--all", "--json"], ["--all", "--line"], ["s-first", "--json"], ["s-f", "--line"],
+        ["s-o", "--json"], ["LOG", "--json"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_the_answer_is_that_of_a_scan(warmed, cli, monkeypatch, config, words, budgets):
     """Stdout, stderr and exit code; with budgets of one's own, too."""
     for module in ("budgets", "document"):
         monkeypatch.setattr(f"sessionlog.analytics.status.{module}.stamp", lambda time_ns: time_ns and "then")
     monkeypatch.setattr("sessionlog.analytics.budgets.states._stamp", lambda time_ns: time_ns and "then")
     if budgets:
         config(budgets)
-    short, whole = both(cli, monkeypatch, *words)
-    assert taken == [True]
-    assert short == whole
-    assert (short.code, short.err) == (0, "")
+    words = [str(warmed / "s-first.jsonl") if word == "LOG" else word for word in words]
+    known, scanned = both(cli, *words)
+    assert known == scanned
+    assert (known.code, known.err) == (0, "")
 
 
-def test_a_log_of_the_ledger_is_answered(warmed, cli, monkeypatch, taken):
-    """By its path."""
-    short, whole = both(cli, monkeypatch, str(warmed / "s-first.jsonl"), "--json")
-    assert (taken, short) == ([True], whole)
-
-
-DECLINED = [
-    [], ["--json", "--line"], ["nobody", "--json"], ["s-", "--json"], ["s-first", "--all", "--json"], [".", "--json"],
-    ["--json", "--tz", "UTC"], ["--json", "--now", "2026-11-21T12:00:00Z"], ["--json", "--no-ledger"],
-    ["--json", "--prices", "none.toml"],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("words", DECLINED, ids=" ".join)
-def test_what_it_cannot_do_it_declines(warmed, cli, monkeypatch, taken, words):
-    """Then the full path answers, or names the mistake."""
-    short, whole = both(cli, monkeypatch, *words)
-    assert taken == [False]
-    assert short == whole
-
-
-@pytest.mark.parametrize(
-    "text", ['timezone = "UTC"\n', '[prices."x/*"]\ninput = 1\noutput = 1\n', "[budgets.x]\n", "x = 1\n", "not toml"]
-)
-def test_other_settings_and_mistakes_are_declined(warmed, cli, monkeypatch, taken, config, text):
-    """The full path knows them."""
-    config(text)
-    short, whole = both(cli, monkeypatch, "--json")
-    assert taken == [False]
-    assert short == whole
-
-
-def test_every_setting_is_known_to_one_of_the_two_lists():
-    """A new option has to be thought of."""
-    options = {option.name for option in COMMANDS["status"] if option.name}
-    tried = {word for words in [*ANSWERED, *DECLINED] for word in words if word[:2] == "--"}
-    assert options - tried == {"--ledger"}
-
-
-def test_a_terminal_gets_its_line_in_colours(warmed, taken, cli, monkeypatch):
-    """By the full path: what draws them takes longer to load than all the rest."""
+def test_a_terminal_gets_its_line_in_colours(warmed, cli, monkeypatch):
+    """A pipe does not."""
     plain = cli("status", "--line").out
     monkeypatch.setenv("FORCE_COLOR", "1")
     coloured = cli("status", "--line").out
-    assert taken == [True, False]
     assert "\x1b[" in coloured
     assert "\x1b[" not in plain
     monkeypatch.setenv("NO_COLOR", "1")
     assert cli("status", "--line").out == plain
 
 
-@pytest.mark.parametrize("words", [["--json"], ["--line"]], ids=" ".join)
-def test_a_cached_status_imports_next_to_nothing(warmed, words):
+def test_a_line_imports_next_to_nothing(warmed):
     """In a fresh interpreter, with something on its stdin."""
     code = (
-        "import io, sys, _sqlite3; bare = set(sys.modules); from sessionlog.cli import main; "
+        "import sys; bare = set(sys.modules); from sessionlog.cli import main; "
         "code = main(sys.argv[1:]); print(*set(sys.modules) - bare, file=sys.stderr); sys.exit(code)"
     )
-    command = [sys.executable, "-c", code, "status", *words]
+    command = [sys.executable, "-c", code, "status", "--line"]
     ran = subprocess.run(command, input=json.dumps(TOLD), capture_output=True, text=True, check=True)
     assert ran.stdout
     assert {name for name in ran.stderr.split() if name.startswith("sessionlog")} <= ALLOWED

@@ -17,9 +17,9 @@ from sessionlog.export import parquet_run  # noqa: E402 - as above
 from sessionlog.export.destination import LocalFolder, RemoteFolder  # noqa: E402 - as above
 from sessionlog.export.manifests import Manifests  # noqa: E402 - as above
 from sessionlog.export.revisions import Revisions  # noqa: E402 - as above
-from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
+from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
 from sessionlog.ledger.parquet_schema import TABLES  # noqa: E402 - as above
-from sessionlog.ledger.store import open_ledger  # noqa: E402 - as above
+from sessionlog.ledger.refreshing import refresh  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget  # noqa: E402 - as above
 from tests.export.conftest import USAGE, event  # noqa: E402 - as above
 from tests.export.machines import PAGE, Machine, counted, rows_of, usage_of  # noqa: E402 - as above

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 duckdb = pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
 from sessionlog.export import parquet  # noqa: E402 - after the skip
-from sessionlog.ledger.ask import refresh  # noqa: E402 - as above
-from sessionlog.ledger.store import open_ledger  # noqa: E402 - as above
+from sessionlog.ledger.opening import open_ledger  # noqa: E402 - as above
+from sessionlog.ledger.refreshing import refresh  # noqa: E402 - as above
 from sessionlog.ledger.upkeep import find_forgettable, forget, rebuild  # noqa: E402 - as above
 from tests.export.machines import rows_of, usage_of  # noqa: E402 - as above
 from tests.export.test_parquet import add_log, agree, fill, lost_state, make_machine  # noqa: E402 - as above

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("duckdb", reason="duckdb, of the extra `parquet`, is not installed")
 
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.upkeep import find_forgettable, forget
 from tests.export.machines import Machine, export_at_once, usage_of
 from tests.export.test_parquet import add_log, lost_state, make_machine

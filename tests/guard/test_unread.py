@@ -10,7 +10,6 @@ from sessionlog.guard import decide, fresh_ledger
 from sessionlog.guard.decide import Decision, Rules, decide_unread
 from sessionlog.guard.hook import AGENTS, parse_hook
 from sessionlog.guard.limits import GuardLimits
-from sessionlog.pricing.book import PriceBook
 from tests.guard.agent_logs import LOGS, ClaudeCode
 
 FAR = {"requests": 1000, "period": "day"}
@@ -43,8 +42,8 @@ def rules_of(ledger, env, budget=None, **more):
 
 def read(log, given, rules):
     """Read the session's logs into the ledger, as a hook does."""
-    connection, _ = fresh_ledger.open_fresh(hook_of(log, given), rules.ledger, rules.env, PriceBook.load)
-    connection.close()
+    book = fresh_ledger.open_fresh(hook_of(log, given), rules.ledger, rules.env, None)
+    book.close()
 
 
 def requests(ledger):
@@ -142,7 +141,7 @@ def test_a_session_that_the_ledger_does_not_know_is_read(tmp_path, env, ledger):
 def test_loops_alone_need_no_ledger(tmp_path, env, ledger, monkeypatch):
     """Without budgets none is made."""
     log, rules = ClaudeCode(tmp_path), rules_of(ledger, env)
-    monkeypatch.setattr(decide, "open_as_it_is", None)
+    monkeypatch.setattr(decide, "open_ledger", None)
     for _ in range(4):
         assert decide_unread(hook_of(log, log.finished()), rules) == Decision()
     assert decide_unread(hook_of(log, log.request()), rules) == Decision(repeats=5)

@@ -4,8 +4,8 @@ import os
 import random
 from pathlib import Path
 
-from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.verify import verify_ledger
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome

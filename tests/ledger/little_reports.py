@@ -37,12 +37,12 @@ def everything(book):
 
 def of_ledger(home, prices, *, env=None, live=False, **how):
     """What the ledger says."""
-    return ask(Where(ledger=home.ledger, env=env or home.env, live=live, **how), prices, everything)
+    return ask(Where(ledger=home.ledger, env=env or home.env, live=live, **how, prices=prices), everything)
 
 
 def of_scan(home, prices, *, env=None):
     """What a full scan says."""
-    return ask(Where(env=env or home.env), prices, everything)
+    return ask(Where(env=env or home.env, prices=prices), everything)
 
 
 def counted(answer):

@@ -2,13 +2,15 @@
 
 import os
 import sqlite3
+import subprocess
 import sys
 
 import pytest
 
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.freshness import RecordingEnv, changed_logs
+from sessionlog.ledger.freshness import changed_logs
 from sessionlog.sources.discover import discover
+from sessionlog.sources.names import OURS
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import PATHS, SIDE_FILE
@@ -46,7 +48,7 @@ def test_nothing_has_changed_after_a_sync(home):
 def test_a_new_ledger_knows_nothing(tmp_path):
     """All has to be looked at."""
     home = LittleHome(tmp_path)
-    ask(Where(ledger=home.ledger, env=home.env, paths=None), PRICES, lambda book: None)
+    ask(Where(ledger=home.ledger, env=home.env, paths=None, prices=PRICES), lambda book: None)
     connection = sqlite3.connect(home.ledger)
     connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     assert changed_logs(connection, home.env, most=0) != []
@@ -178,8 +180,26 @@ def test_a_side_file_is_watched(home):
     assert of_ledger(home, PRICES) == of_scan(home, PRICES)
 
 
-def test_an_environment_remembers_what_it_was_asked_for():
-    """In every way of asking."""
-    env = RecordingEnv({"A": "1", "B": "2"})
-    assert (env.get("A"), env["B"], "C" in env, env.get("D", "4")) == ("1", "2", False, "4")
-    assert env.asked == {"A", "B", "C", "D"}
+def test_only_sources_with_a_folder_are_imported(home):
+    """And nothing of them when nothing has changed."""
+    code = (
+        "import os, sys; from sessionlog.ledger.ask import Where, ask; "
+        "ask(Where(ledger=sys.argv[1]), lambda book: None); "
+        "print(*(name for name in sys.modules if name.startswith('sessionlog.sources.')))"
+    )
+    os.unlink(home.ledger)
+    command = [sys.executable, "-c", code, home.ledger]
+    found = []
+    for _ in range(2):
+        ran = subprocess.run(command, env={**home.env}, capture_output=True, text=True, check=True)
+        modules = {f"sessionlog.sources.{source_id.replace('-', '_')}" for source_id in OURS}
+        found.append({name.rpartition(".")[2] for name in modules.intersection(ran.stdout.split())})
+    assert found == [{"native", "claude_code", "codex"}, set()]
+
+
+def test_a_new_profile_is_noticed(home):
+    """In the home folder, whose own time is not looked at: it may change with every file."""
+    (home.folder / "notes.txt").touch()
+    assert unchanged(home)
+    (home.folder / ".openclaw-work" / "agents" / "main" / "sessions").mkdir(parents=True)
+    assert not unchanged(home)

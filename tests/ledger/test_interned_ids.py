@@ -4,9 +4,9 @@ import sqlite3
 
 import pytest
 
-from sessionlog.ledger.book import TABLES
 from sessionlog.ledger.columns import Label, Name
 from sessionlog.ledger.interned_ids import InternedIds
+from sessionlog.ledger.tables import tables
 
 LABEL = Label("acme", "m", "unknown", "/w", "main", "1", "main", "request", "exact", "", "")
 OTHER = LABEL._replace(provider="other")
@@ -17,7 +17,7 @@ NAME = Name("Bash", "", "main", "/w")
 def connection():
     """An empty book."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    for statement in TABLES:
+    for statement in tables():
         connection.execute(statement)
     yield connection
     connection.close()

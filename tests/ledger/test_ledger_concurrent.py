@@ -13,8 +13,9 @@ import pytest
 
 from sessionlog import files
 from sessionlog.conversation.stores.sqlite import SQLiteStore
-from sessionlog.ledger import store
-from sessionlog.ledger.ask import BUSY, Where, ask
+from sessionlog.ledger import opening
+from sessionlog.ledger.ask import Where, ask
+from sessionlog.ledger.problems import BUSY
 from sessionlog.ledger.schema import VERSION
 from sessionlog.search.store import open_index
 from tests.ledger.entries import PRICES
@@ -62,7 +63,7 @@ def watch(home, rounds):
     While it cannot be opened yet the logs are read by themselves: that is ahead of what the ledger says next.
     """
     answers = [
-        ask(Where(ledger=home.ledger, env=home.env), PRICES, lambda book: (sums(book), list(book.notes)))
+        ask(Where(ledger=home.ledger, env=home.env, prices=PRICES), lambda book: (sums(book), list(book.notes)))
         for _ in range(rounds)
     ]
     return [seen for seen, notes in answers if not any("the ledger is not used" in note for note in notes)]
@@ -128,7 +129,7 @@ def test_a_reader_without_a_write_ahead_log_is_no_damage(home, writer):
 
 def test_a_ledger_that_is_being_filled_for_the_first_time_is_no_number_yet(home):
     """The logs are read by themselves then: zeros would be believed."""
-    first = store.open_ledger(home.ledger, PRICES)
+    first = opening.open_ledger(home.ledger, PRICES)
     first.connection.execute("BEGIN IMMEDIATE")
     answer = of_ledger(home, PRICES)
     first.close()
@@ -145,7 +146,7 @@ def test_a_ledger_locked_midway_is_busy_not_damaged(home, writer, monkeypatch):
     def locked(*_, **__):
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr("sessionlog.ledger.ask.sync", locked)
+    monkeypatch.setattr("sessionlog.ledger.new_logs.sync", locked)
     answer = of_ledger(home, PRICES)
     assert (counted(answer), answer["notes"]) == (counted(before), [BUSY])
 
@@ -172,7 +173,7 @@ def test_a_writer_does_not_keep_readers_from_what_has_not_changed(home, writer):
 def test_a_reader_does_not_keep_a_writer_waiting(home):
     """It goes on seeing what it saw."""
     of_ledger(home, PRICES)
-    reader = store.open_ledger(home.ledger, PRICES)
+    reader = opening.open_ledger(home.ledger, PRICES)
     with reader.reading():
         before = sums(reader)
         home.append("s/n1.jsonl", [("answer", 1, 5)])
@@ -216,7 +217,7 @@ def open_interrupted(monkeypatch, opened, visit, number):
 
 
 OPENINGS = {
-    "ledger": lambda path: store.open_ledger(path, PRICES).close(),
+    "ledger": lambda path: opening.open_ledger(path, PRICES).close(),
     "index": lambda path: open_index(path)[0].close(),
     "conversations": lambda path: SQLiteStore(path).close(),
 }
@@ -275,7 +276,7 @@ def test_a_migration_is_whole_or_not_there(tmp_path, monkeypatch):
         made.execute("PRAGMA journal_mode = WAL")
         made.close()
         path.chmod(0o600)
-        if not open_interrupted(monkeypatch, lambda: store.open_ledger(str(path), PRICES).close(), look, number):
+        if not open_interrupted(monkeypatch, lambda: opening.open_ledger(str(path), PRICES).close(), look, number):
             break
-        assert open_interrupted(monkeypatch, lambda: store.open_ledger(str(path), PRICES).close(), look, 1)
+        assert open_interrupted(monkeypatch, lambda: opening.open_ledger(str(path), PRICES).close(), look, 1)
     assert seen == {(4, 14), (VERSION, 14)}

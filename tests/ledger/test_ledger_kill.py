@@ -12,8 +12,7 @@ from sessionlog import aggregate_usage
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger import sync as syncing
 from sessionlog.ledger.ask import Where, ask
-from sessionlog.ledger.opening import open_read_only
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_logs import NOW, PATHS
@@ -81,7 +80,7 @@ def kill_syncs(home, count, seed):
     killed = 0
     for number in range(count):
         grow(home, chance)
-        after = ask(Where(env=home.env), PRICES, per_session)
+        after = ask(Where(env=home.env, prices=PRICES), per_session)
         began = look(home.ledger)
         child = fork(lambda number=number: sync_until_killed(home, number % 2))
         ends = time.monotonic() + chance.random() * 0.03
@@ -129,7 +128,7 @@ def test_a_sync_killed_after_some_logs_has_these(home):
 
     assert wait(fork(die_after_three)) == -signal.SIGKILL
     with pytest.raises(LedgerUnusable, match="first time"):
-        open_read_only(home.ledger)  # nothing was decided about copies yet
+        open_ledger(home.ledger, write=False)  # nothing was decided about copies yet
     jobs = []
 
     def scanner(work, sources, prices):

@@ -1,15 +1,15 @@
-"""A ledger without news is asked without anything else; whatever is odd is left to the whole way."""
+"""A ledger that is opened for queries only: nothing is written, and it tells whether there is news."""
 
 import os
 import sqlite3
 
 import pytest
 
-from sessionlog.errors import InvalidQuery
+from sessionlog.errors import InvalidQuery, LedgerUnusable
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.cached import ask_current
-from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import changed_logs
 from sessionlog.pricing.book import PriceBook
 from tests.ledger.little_home import LittleHome
 from tests.ledger.little_reports import of_ledger
@@ -32,18 +32,22 @@ def change(home, sql):
     connection.close()
 
 
-def test_a_question_is_answered(home):
-    """By a book that cannot be written to."""
+def has_news(home):
+    """Whether anything has to be read, as a book without prices of its own sees it."""
+    with open_ledger(home.ledger, write=False) as book:
+        return changed_logs(book, home.env) != []
 
-    def question(book):
+
+def test_a_book_for_queries_cannot_be_written_to(home):
+    """It answers all the same."""
+    with open_ledger(home.ledger, write=False) as book:
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             book.connection.execute("DELETE FROM files")
-        return book.query("SELECT COUNT(*) FROM records", {}), book.problem_count, book.problems, book.priced_from
+        assert book.query("SELECT COUNT(*) FROM records", {}) == [(1,)]
+        assert (book.problem_count, book.problems, book.priced_from) == (0, [], PriceBook.load().version)
 
-    assert ask_current(home.ledger, home.env, question) == ([(1,)], 0, [], PriceBook.load().version)
 
-
-def test_all_questions_see_the_same(home):
+def test_all_queries_of_a_question_see_the_same(home):
     """Whatever is written meanwhile: it is one transaction."""
 
     def question(book):
@@ -52,7 +56,7 @@ def test_all_questions_see_the_same(home):
         change(home, "DELETE FROM files")
         return before == book.query("SELECT COUNT(*) FROM files", {})
 
-    assert ask_current(home.ledger, home.env, question)
+    assert ask(Where(ledger=home.ledger, env=home.env), question)
 
 
 @pytest.mark.parametrize(
@@ -62,31 +66,50 @@ def test_all_questions_see_the_same(home):
         "UPDATE meta SET value = 'yes' WHERE name = 'own_prices'",
         "DELETE FROM meta WHERE name = 'own_prices'",
         "UPDATE files SET missing = 3",
-        "UPDATE files SET beside = 'zz:odd'",
-        "DROP TABLE folders",
-        "PRAGMA application_id = 7",
-        "PRAGMA user_version = 99",
     ],
 )
-def test_what_is_odd_is_declined(home, sql):
-    """News, other prices, what is no ledger of ours."""
+def test_what_is_doubtful_is_news(home, sql):
+    """Other prices, a log out of reach, a sync that stored nothing."""
+    assert not has_news(home)
     change(home, sql)
-    assert ask_current(home.ledger, home.env, lambda book: True) is None
+    assert has_news(home)
 
 
-def test_a_ledger_that_others_may_change_is_declined(home):
+@pytest.mark.parametrize("sql", ["UPDATE files SET beside = 'zz:odd'", "DROP TABLE folders"])
+def test_a_damaged_ledger_costs_no_report(home, sql):
+    """All logs are read into memory, and a note says so."""
+    change(home, sql)
+    question = lambda book: (book.query("SELECT COUNT(*) FROM records", {}), book.notes)  # noqa: E731
+    found, [note] = ask(Where(ledger=home.ledger, env=home.env), question)
+    assert found == [(1,)]
+    assert "`sessionlog ledger verify` shows more" in note
+
+
+@pytest.mark.parametrize("sql", ["PRAGMA application_id = 7", "PRAGMA user_version = 99"])
+def test_what_is_no_ledger_of_ours_is_refused(home, sql):
+    """Another program's, and a newer version's."""
+    change(home, sql)
+    for write in (True, False):
+        with pytest.raises(LedgerUnusable):
+            open_ledger(home.ledger, write=write)
+
+
+def test_a_ledger_that_others_may_change_is_refused(home):
     """Of the file and of its folder."""
     for path in (home.ledger, os.path.dirname(home.ledger)):
         mode = os.stat(path).st_mode
         os.chmod(path, 0o777)
-        assert open_current(home.ledger, home.env) is None
+        for write in (True, False):
+            with pytest.raises(LedgerUnusable, match="others may write"):
+                open_ledger(home.ledger, write=write)
         os.chmod(path, mode & 0o700)
-    assert ask_current(home.ledger, home.env, lambda book: True)
+    assert not has_news(home)
 
 
 def test_no_ledger_is_made(tmp_path):
     """Asking for one leaves nothing behind."""
-    assert open_current(str(tmp_path / "none.sqlite"), {}) is None
+    with pytest.raises(LedgerUnusable, match="there is no ledger yet"):
+        open_ledger(str(tmp_path / "none.sqlite"), write=False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -99,7 +122,7 @@ def test_no_letter_of_a_path_means_anything(tmp_path, letters):
     folder.mkdir(mode=0o700)
     home.ledger = str(folder / "book.sqlite")
     of_ledger(home, PriceBook.load())
-    assert ask_current(home.ledger, home.env, lambda book: True)
+    assert not has_news(home)
 
 
 def test_a_wrong_question_is_said_at_once(home):
@@ -109,23 +132,21 @@ def test_a_wrong_question_is_said_at_once(home):
         raise InvalidQuery("no such column")
 
     with pytest.raises(InvalidQuery):
-        ask_current(home.ledger, home.env, question)
+        ask(Where(ledger=home.ledger, env=home.env), question)
 
 
-def test_a_mistake_of_a_question_leads_to_the_whole_way(home):
-    """There it comes again."""
-    assert ask_current(home.ledger, home.env, lambda book: book.query("SELECT nothing", {})) is None
+def test_a_mistake_of_a_question_comes_again(home):
+    """It is tried once more in memory, where it is raised."""
+    with pytest.raises(sqlite3.OperationalError, match="nothing"):
+        ask(Where(ledger=home.ledger, env=home.env), lambda book: book.query("SELECT nothing", {}))
 
 
-def test_both_books_name_the_same_problems(home):
-    """The one that writes adds what belongs to no log."""
+def test_problems_are_named_from_the_file(home):
+    """What belongs to no log comes before."""
     change(
         home,
         """UPDATE files SET problems = 1,
         named = '[{"path": "x", "line": 3, "offset": 0, "kind": "not_json", "detail": "d", "length": 9}]'""",
     )
-    connection = sqlite3.connect(home.ledger)
-    one, other = ReadBook(connection), Book(PriceBook.load(), connection)
-    assert [str(problem) for problem in one.problems] == ["x:3 not_json d"]
-    assert (one.problems, one.problem_count) == (other.problems, other.problem_count)
-    connection.close()
+    with Book(None, sqlite3.connect(home.ledger)) as book:
+        assert ([str(problem) for problem in book.problems], book.problem_count) == (["x:3 not_json d"], 1)

@@ -9,10 +9,8 @@ import pytest
 
 from sessionlog import aggregate_usage
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.opening import open_read_only
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.schema import APPLICATION, VERSION
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.upkeep import rebuild
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
@@ -259,9 +257,8 @@ def test_p13_what_is_no_regular_file_is_not_opened(home, place):
     report, notes = asked(home)
     assert report == of_memory(home)
     assert notes == (f"the ledger is not used: {home.ledger} is not a regular file",)
-    assert open_current(home.ledger, home.env) is None
     with pytest.raises(LedgerUnusable, match="is not a regular file"):
-        open_read_only(home.ledger)
+        open_ledger(home.ledger, write=False)
 
 
 def make_device(path):
@@ -288,7 +285,6 @@ def test_p13_what_lies_beside_a_ledger_is_a_file_too(home, tmp_path, suffix, wha
     report, notes = asked(home)
     assert report == of_memory(home)
     assert notes == (f"the ledger is not used: {beside} is not a regular file of yours; remove it",)
-    assert open_current(home.ledger, home.env) is None
     assert not victim.exists() or victim.read_text() == "mine"
 
 
@@ -310,8 +306,7 @@ def test_p15_code_in_a_ledger_is_not_run(home, code, name):
     assert notes == (
         f"the ledger is not used: {home.ledger}: {name} is not ours; `sessionlog ledger rebuild` makes a ledger without it",
     )
-    assert open_current(home.ledger, home.env) is None
     with pytest.raises(LedgerUnusable, match=name):
-        open_read_only(home.ledger)
+        open_ledger(home.ledger, write=False)
     rebuild(home.ledger, PRICES, home.env)
     assert asked(home) == (of_memory(home), ())

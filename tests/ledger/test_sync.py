@@ -10,13 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from sessionlog.errors import LogNotReadable
-from sessionlog.ledger import ask as asking
 from sessionlog.ledger import scanning
 from sessionlog.ledger import sync as syncing
-from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.cached import ask_current
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import changed_logs, refresh
 from sessionlog.ledger.sync import scan_here, sync
 from sessionlog.ledger.upkeep import rebuild
 from sessionlog.pricing.book import PriceBook
@@ -86,8 +84,8 @@ def failing(path, *, times=1):
     sources = tuple(map(broken, all_sources()))
     known = {source.id: source for source in sources}
     stack = ExitStack()
-    stack.enter_context(patch.object(registry, "all_sources", lambda: sources))
-    stack.enter_context(patch.object(asking, "source_of", known.__getitem__))
+    stack.enter_context(patch.object(registry, "sources_there", lambda _: sources))
+    stack.enter_context(patch.object(registry, "source_of", known.__getitem__))
     return stack
 
 
@@ -490,8 +488,8 @@ def test_a_log_that_has_come_to_be_elsewhere_does_not_count_and_reports_stay_fas
     elsewhere = {**home.env, "CLAUDE_CONFIG_DIR": str(home.folder / "none")}
     others = of_ledger(home, prices, env=elsewhere)
     assert others == of_scan(home, prices, env=elsewhere) != there
-    settled = [ask_current(home.ledger, elsewhere, lambda book: book.query("SELECT 1", {})) for _ in range(2)]
-    assert settled == [[(1,)]] * 2
+    with open_ledger(home.ledger, write=False) as book:
+        assert changed_logs(book, elsewhere) == []
     assert of_ledger(home, prices) == there
 
 

@@ -8,12 +8,10 @@ import pytest
 
 from sessionlog._version import __version__
 from sessionlog.errors import LedgerUnusable
-from sessionlog.ledger.ask import refresh
 from sessionlog.ledger.columns import Label, names_of
-from sessionlog.ledger.freshness import open_current
-from sessionlog.ledger.opening import open_read_only
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import VERSION
-from sessionlog.ledger.store import open_ledger
 from sessionlog.ledger.verify import compare_derived
 from tests.ledger.entries import PRICES
 from tests.sources.homes import build_home, environment
@@ -74,8 +72,7 @@ def test_it_happens_once(path):
 def test_until_then_it_cannot_be_asked(path):
     """Questions alone change nothing."""
     with pytest.raises(LedgerUnusable, match="older sessionlog"):
-        open_read_only(path)
-    assert open_current(path, {}) is None
+        open_ledger(path, write=False)
 
 
 def test_a_column_that_is_added_is_read_from_the_logs(tmp_path):
@@ -121,8 +118,6 @@ def test_what_responses_are_charged_to_is_read_from_the_logs(tmp_path):
     refresh(book, env)
     for column in names_of(Label, "charged"):
         book.connection.execute(f"ALTER TABLE labels DROP COLUMN {column}")
-    for table in ("agents", "current_prices"):
-        book.connection.execute(f"DROP TABLE {table}")
     book.connection.execute("UPDATE files SET parser = 4")
     book.connection.execute("PRAGMA user_version = 6")
     book.close()

@@ -11,7 +11,7 @@ import pytest
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger import upkeep
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.summary import summarise_ledger
 from sessionlog.ledger.upkeep import back_up, find_forgettable, forget, rebuild
 from tests.ledger.aged_home import AgedHome

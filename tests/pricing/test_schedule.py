@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from sessionlog.pricing.price_list import load_price_list
-from sessionlog.pricing.schedule import active_variants, day_text, kind_name, next_change, priced_words, spans_of_day
+from sessionlog.pricing.schedule import active_variants, day_text, kind_name, priced_words, spans_of_day
 
 JUNE_9 = (date(2025, 6, 9) - date(1970, 1, 1)).days
 
@@ -73,30 +72,3 @@ def test_a_variant_begins_on_its_date():
 def test_days_outside_the_calendar_are_its_ends(day, text):
     """A damaged time stamp gives the first or the last day, never an error."""
     assert day_text(day) == text
-
-
-def test_a_price_holds_until_the_next_change():
-    """At a date, or at an hour of the day; without either as long as the list."""
-    assert next_change(HISTORY, JUNE_9, 0) == (JUNE_9 + 1, 0)
-    assert next_change(HISTORY, JUNE_9 + 1, 0) is None
-    assert next_change(NIGHTS, JUNE_9, 0) == (JUNE_9, 1800)
-    assert next_change(NIGHTS, JUNE_9, 1800) == (JUNE_9, 59_400)
-    assert next_change(NIGHTS, JUNE_9, 60_000) == (JUNE_9 + 1, 1800)
-    both = {"periods": [*HISTORY["periods"], {"hours": ["04:00:00", "05:00:00"], "prices": {}}]}
-    assert next_change(both, JUNE_9, 86_000) == (JUNE_9 + 1, 0)
-
-
-def test_no_listed_price_changes_before():
-    """Of every model, through the days around each of its dates."""
-    for entry in load_price_list().providers.values():
-        for model in entry["models"]:
-            dates = [period["from"] for period in model["periods"] if "from" in period]
-            for day in {(date.fromisoformat(day) - date(1970, 1, 1)).days - 1 for day in dates} | {JUNE_9}:
-                changed = next_change(model, day, 0) or (day + 2, 0)
-                for hour in range(48):
-                    time = day + hour // 24, hour % 24 * 3600
-                    assert time >= changed or price_of(model, *time) == price_of(model, day, 0)
-
-
-def price_of(model, day, second):
-    return [span.prices for span in spans_of_day(model, day, {}) if span.second <= second][-1]

@@ -14,8 +14,8 @@ import pytest
 from sessionlog.archive.keep import archive_logs
 from sessionlog.archive.manifest import archive_folder
 from sessionlog.errors import LedgerUnusable, LogNotReadable
-from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.pricing.book import PriceBook
 from sessionlog.search import candidates
 from sessionlog.search import extract as extracting

@@ -6,6 +6,7 @@ import pytest
 
 from sessionlog.errors import LogNotReadable
 from sessionlog.sources.discover import discover
+from sessionlog.sources.places import searched
 from sessionlog.sources.protocol import Log
 from sessionlog.sources.registry import all_sources, load_source
 from tests.sources.homes import build_home, environment
@@ -82,16 +83,20 @@ def test_a_session_above_its_storage_is_not_looked_for(tmp_path):
 
 
 @pytest.mark.parametrize("source", ["codex", "openclaw"])
-def test_a_new_profile_is_a_new_name(source, tmp_path):
-    """Where places are looked for by name, the names are told."""
-    profiles = load_source(source).watched_prefixes({"HOME": str(tmp_path)})
-    assert (str(tmp_path), ".openclaw-") in list(profiles)
+@pytest.mark.parametrize("below", ["agents/main/agent/codex-home/sessions", "agents/main/sessions"])
+def test_a_new_profile_is_a_new_place(source, below, tmp_path):
+    """Places are looked for by name; each agent of OpenClaw may have a home of Codex."""
+    env = {"HOME": str(tmp_path)}
+    before = set(searched(env)[source])
+    place = tmp_path / ".openclaw-work" / below
+    place.mkdir(parents=True)
+    is_its_own = ("codex-home" in below) == (source == "codex")
+    assert (str(place) in set(searched(env)[source]) - before) == is_its_own
 
 
-def test_new_agents_of_openclaw_are_new_names(tmp_path):
-    """Each may have a home of Codex."""
-    (tmp_path / ".openclaw" / "agents" / "main").mkdir(parents=True)
-    told = list(load_source("codex").watched_prefixes({"HOME": str(tmp_path)}))
-    agents = str(tmp_path / ".openclaw" / "agents")
-    assert (agents, "") in told
-    assert (os.path.join(agents, "main", "agent"), "codex-home") in told
+def test_folders_without_logs_are_not_watched(tmp_path):
+    """Opencode keeps a snapshot of the files that it works on: very many folders of git."""
+    for name in ("snapshot/a/objects/00", "storage/session/global", "storage/part/msg_1"):
+        (tmp_path / name).mkdir(parents=True)
+    watched = {os.path.relpath(folder, tmp_path) for folder in load_source("opencode").folders(str(tmp_path))}
+    assert watched == {".", "storage", "storage/session", "storage/session/global"}

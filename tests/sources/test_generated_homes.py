@@ -168,7 +168,7 @@ def test_a_ledger_that_grew_with_its_logs_tells_the_same_durations(small_homes, 
     ledger, prices, times = tmp_path / "ledger.sqlite", PriceBook.load(), set()
     for part in range(9):
         times.update(grow(tmp_path, logs, part / 8))
-        ask(Where(ledger=ledger, env=env), prices, fold_windows)
+        ask(Where(ledger=ledger, env=env, prices=prices), fold_windows)
     found, whole = (
         ask(where, prices, partial(fold_windows, times=times))
         for where in (Where(ledger=ledger, env=env), Where(env=env))

@@ -47,9 +47,12 @@ def test_projects_of_crush_are_found_by_their_list(tmp_path):
     assert source.scan(str(registry), None).sessions == ()
 
 
-def test_a_profile_of_hermes_that_is_new_is_noticed():
-    """The folder of profiles is watched by name."""
-    assert list(load_source("hermes").watched_prefixes({"HOME": "/h"})) == [("/h/.hermes/profiles", "")]
+def test_a_profile_of_hermes_that_is_new_is_found(tmp_path):
+    """By its name below the folder of profiles."""
+    database = tmp_path / ".hermes/profiles/mine/state.db"
+    database.parent.mkdir(parents=True)
+    database.touch()
+    assert str(database) in load_source("hermes").locate({"HOME": str(tmp_path)})
 
 
 def events_of(case, tmp_path, session=None):

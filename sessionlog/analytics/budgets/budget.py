@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sessionlog.analytics.budgets import tamper_check
 from sessionlog.analytics.budgets.caveats import amount_words, use_caveats
 from sessionlog.analytics.budgets.clock import ClockReading, read_clock
-from sessionlog.analytics.budgets.ledger import BudgetLedger, ledger_error_text
+from sessionlog.analytics.budgets.ledger import bring_up_to_date, keep_open, ledger_error_text
 from sessionlog.analytics.budgets.reservations import Live, live_reservations, release, reserve
 from sessionlog.analytics.budgets.rules import EXAMPLE, BudgetRule, parse_budget, parse_each_budget
 from sessionlog.analytics.budgets.sums import is_excluded, scope_of, time_of, use_since
@@ -205,13 +205,14 @@ class Budget:
         self._zone = settings.timezone or "local"
         self._clock = clock
         path = settings.ledger_path if ledger is None else os.fspath(ledger)
-        self._ledger = BudgetLedger(path, PriceBook.load(settings.prices), environment, clock)
+        self._path, self._env = path, environment
+        self._ledger = keep_open(path, PriceBook.load(settings.prices), environment, clock)
 
     def remaining(self) -> Remaining:
         """Return the amount that is neither used nor reserved."""
         try:
             with self._ledger.locked() as book:
-                caveats = self._ledger.bring_up_to_date(book)
+                caveats = bring_up_to_date(book, self._env)
                 with book.reading():
                     found = self._sum(book, caveats)
         except Exception as error:  # noqa: BLE001 - a damaged ledger may raise anything; an unknown amount is None
@@ -234,8 +235,8 @@ class Budget:
         amount = self._amount(cost)
         try:
             with self._ledger.locked() as book:
-                caveats = self._ledger.bring_up_to_date(book)
-                with self._ledger.writing(book):
+                caveats = bring_up_to_date(book, self._env)
+                with book.writing():
                     if self._session and is_excluded(book.query, self.rule, self._session):
                         reason = f"{self._called}session {self._session} is excluded"
                         return Allowance(allowed=True, reason=reason)
@@ -263,7 +264,7 @@ class Budget:
         live = live_reservations(book.query, rule.key(self._session), now, scope=scope, parameters=parameters)
         caveats = [
             *caveats,
-            *tamper_check.warnings(book.query, self._ledger.path, self._ledger.env, now),
+            *tamper_check.warnings(book.query, self._path, self._env, now),
             *use_caveats(book.query, rule, start_ns, use.amount, session=session),
         ]
         return _Sums(now=now, used=use.amount, live=live, left=rule.cap - use.amount - live.amount, caveats=caveats)
@@ -278,7 +279,7 @@ class Budget:
 
     def _release(self, made: ClockReading, number: int) -> None:
         try:
-            with self._ledger.locked() as book, self._ledger.writing(book):
+            with self._ledger.locked() as book, book.writing():
                 release(book.connection, number, made)
                 book.commit()
         except Exception:  # noqa: BLE001 - the reservation expires by itself, and the caller can do nothing about the error

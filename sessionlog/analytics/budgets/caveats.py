@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sessionlog.analytics.budgets.rules import BudgetRule
     from sessionlog.analytics.budgets.states import BudgetState
     from sessionlog.analytics.conditions import Query
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
 
 _FEW = 3
 _NOT_READ = ("unreadable", "source_failed")
@@ -51,7 +51,7 @@ def budget_caveats(
     return caveats
 
 
-def unreadable_places(book: ReadBook) -> list[str]:
+def unreadable_places(book: Book) -> list[str]:
     """Return a sentence on unreadable paths that the ledger has no row for: their source and usage are unknown.
 
     `sums.unreadable_logs` reports the unreadable logs that have a row.

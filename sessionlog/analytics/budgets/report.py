@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from sessionlog.analytics.budgets import tamper_check
-from sessionlog.analytics.budgets.caveats import unreadable_places, use_caveats
+from sessionlog.analytics.budgets.caveats import use_caveats
 from sessionlog.analytics.budgets.clock import read_clock
-from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
+from sessionlog.analytics.budgets.ledger import bring_up_to_date, keep_open
+from sessionlog.analytics.budgets.states import BudgetState, budget_states
 from sessionlog.analytics.columns import Column
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.ledger.cached import ask_current
+from sessionlog.engine import scan_in_parallel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.budgets.rules import BudgetRule
-    from sessionlog.ledger.reading import ReadBook
+    from sessionlog.ledger.book import Book
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
 
@@ -142,35 +143,22 @@ def report_budgets(
     """
     now_ns, moment = utc_nanoseconds(now), read_clock()
 
-    def fold(book: ReadBook, notes: Sequence[str]) -> BudgetReport:
+    def fold(book: Book, notes: Sequence[str]) -> BudgetReport:
         states = budget_states(book.query, rules, now_ns=now_ns, zone=resolve_zone(zone), moment=moment)
         warnings = tamper_check.warnings(book.query, ledger, env, read_clock())
         return BudgetReport(rows=tuple(_reported(book, state, [*notes, *warnings]) for state in states))
 
-    def fold_current(book: ReadBook) -> BudgetReport:
-        for name, function in FUNCTIONS.items():
-            book.define(name, function)
-        return fold(book, unreadable_places(book))
-
-    if (prices is None or prices.is_shipped) and tamper_check.is_marked(ledger, env):
-        found = ask_current(ledger, env, fold_current)
-        if found is not None:
-            return found
-    from sessionlog.analytics.budgets.ledger import BudgetLedger
-    from sessionlog.engine.scanner import scanner
-    from sessionlog.pricing.book import PriceBook
-
-    budget_ledger = BudgetLedger(ledger, PriceBook.load() if prices is None else prices, env, read_clock)
+    kept = keep_open(ledger, prices, env, read_clock)
     try:
-        with budget_ledger.locked() as book:
-            notes = budget_ledger.bring_up_to_date(book, scanner=scanner(jobs=jobs), progress=progress)
+        with kept.locked() as book:
+            notes = bring_up_to_date(book, env, scanner=scan_in_parallel(jobs=jobs), progress=progress)
             with book.reading():
                 return fold(book, notes)
     finally:
-        budget_ledger.close()
+        kept.close()
 
 
-def _reported(book: ReadBook, state: BudgetState, notes: Sequence[str]) -> ReportedBudget:
+def _reported(book: Book, state: BudgetState, notes: Sequence[str]) -> ReportedBudget:
     found = book.query("SELECT session FROM sessions WHERE id = :session_id", {"session_id": state.session})
     session = str(found[0][0]) if found else ""
     used = round(state.used * state.rule.in_one)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from sessionlog.analytics.budgets.clock import ClockReading
     from sessionlog.analytics.conditions import Query
+    from sessionlog.ledger.book import Book
 
 APART_NS = 60 * 1_000_000_000
 """The difference between the two clocks up to which there is no warning."""
@@ -88,6 +89,31 @@ def confirm(connection: sqlite3.Connection, query: Query, now: ClockReading) -> 
     """Accept the ledger and the clock as they are: write a new seal, as `write_seal` does."""
     connection.execute("DELETE FROM meta WHERE name = ?", (_CLOCK,))
     return write_seal(connection, query, now)
+
+
+def seal(book: Book, ledger: str, env: Mapping[str, str], now: ClockReading) -> None:
+    """Write the seal of a ledger without a marker, and the marker.
+
+    Raises:
+        OSError: The marker cannot be written.
+        LogNotReadable: It cannot be read.
+    """
+    if is_marked(ledger, env):
+        return
+    with book.writing():
+        own = write_seal(book.connection, book.query, now)
+        book.commit()
+    mark(ledger, env, own)
+
+
+def confirm_ledger(book: Book, ledger: str, env: Mapping[str, str], now: ClockReading) -> list[str]:
+    """Accept a ledger and the clock as they are; return the warnings that this ends. Errors are those of `seal`."""
+    with book.writing():
+        found = warnings(book.query, ledger, env, now)
+        own = confirm(book.connection, book.query, now)
+        book.commit()
+    mark(ledger, env, own)
+    return found
 
 
 def mark(ledger: str, env: Mapping[str, str], own: str) -> None:

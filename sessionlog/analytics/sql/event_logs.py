@@ -142,9 +142,10 @@ def _outside(selection: EventSelection) -> tuple[frozenset[str], tuple[str, ...]
         return frozenset(path_of(path) for (path,) in book.query(_OUTSIDE, bounds))
 
     where = Where(
-        ledger=selection.ledger, env=selection.env, scanner=scanner(jobs=selection.jobs), progress=selection.progress
-    )
-    return ask(where, selection.prices, query), tuple(notes)
+        ledger=selection.ledger, env=selection.env, prices=selection.prices,
+        scanner=scanner(jobs=selection.jobs), progress=selection.progress,
+    )  # fmt: skip
+    return ask(where, query), tuple(notes)
 
 
 def _sessions(log: Log) -> tuple[tuple[str, ...], Problem | None]:

@@ -24,7 +24,8 @@ from sessionlog.analytics.sql.result_stream import (
 )
 from sessionlog.analytics.sql.views import make_views
 from sessionlog.errors import InvalidQuery
-from sessionlog.ledger.opening import open_read_only
+from sessionlog.ledger.book import Book
+from sessionlog.ledger.opening import open_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class LedgerQuery:
 
     def results(self, is_cancelled: Callable[[], bool]) -> Iterator[Any]:
         """Yield True once the file is open, the column names, then batches of rows, empty at the end."""
-        with closing(_open(self._path, self._now_ns)) as connection:
+        with _open(self._path, self._now_ns) as book:
+            connection = book.connection
             connection.set_progress_handler(is_cancelled, _STEPS)
             yield True
             cursor = connection.execute(self._sql)
@@ -109,8 +111,9 @@ def limit_memory() -> None:
         connection.execute(f"PRAGMA hard_heap_limit = {_LARGEST_HEAP}")
 
 
-def _open(path: str, now_ns: int | None) -> sqlite3.Connection:
-    connection = open_read_only(path)
+def _open(path: str, now_ns: int | None) -> Book:
+    book = open_ledger(path, write=False)
+    connection = book.connection
     try:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         connection.execute("PRAGMA temp_store = MEMORY")  # sorted data is private and must not get into files
@@ -121,9 +124,9 @@ def _open(path: str, now_ns: int | None) -> sqlite3.Connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
         connection.set_authorizer(_authorize)
     except BaseException:
-        connection.close()
+        book.close()
         raise
-    return connection
+    return book
 
 
 def _authorize(action: int, _first: str | None, second: str | None, _database: str | None, _inside: str | None) -> int:

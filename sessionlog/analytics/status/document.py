@@ -234,7 +234,7 @@ def _typical(
 def _first(named: Sequence[str]) -> list[str]:
     if not named:
         return []
-    from sessionlog.ledger.reading import problems_of
+    from sessionlog.ledger.problems import problems_of
 
     return [str(problem) for text in named for problem in problems_of(text)][:10]
 

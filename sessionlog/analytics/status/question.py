@@ -10,7 +10,7 @@ from datetime import tzinfo
 from sessionlog.analytics.status.answer import Status, answer
 from sessionlog.analytics.status.statusline_input import StatuslineInput
 from sessionlog.errors import LogNotReadable, Problem
-from sessionlog.ledger.reading import ReadBook
+from sessionlog.ledger.book import Book
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class StatusQuestion:
         config_error: Why the budgets cannot be used; empty if they can.
         ledger: The ledger's file; empty for a book in memory.
         env: The environment, by which the ledger's marker is found.
+        with_typical: Whether the status shows what sessions typically use.
     """
 
     target: str | None = None
@@ -42,8 +43,9 @@ class StatusQuestion:
     config_error: str = ""
     ledger: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
+    with_typical: bool = True
 
-    def answer(self, book: ReadBook, now_ns: int, *, alone: bool = False) -> tuple[Status, int | None] | None:
+    def answer(self, book: Book, now_ns: int, *, alone: bool = False) -> tuple[Status, int | None] | None:
         """Return the status and the session's number in the book; None if the target does not exist."""
         location = None
         if self.rules:
@@ -57,7 +59,7 @@ class StatusQuestion:
         return answer(
             book.query, now_ns=now_ns, target=self.target, statusline_input=self.statusline_input,
             everything=self.everything, alone=alone, zone=self.zone, rules=self.rules, config_error=self.config_error,
-            location=location,
+            location=location, with_typical=self.with_typical,
         )  # fmt: skip
 
     def not_found(self) -> LogNotReadable:

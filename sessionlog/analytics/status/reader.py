@@ -15,16 +15,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 
+from sessionlog.analytics.status.logs import ask_logs, is_alone
 from sessionlog.analytics.status.question import StatusQuestion
 from sessionlog.analytics.zones import resolve_zone
-from sessionlog.ledger.cached import ask_current
+from sessionlog.ledger.identity import path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from sessionlog.analytics.status.answer import Status
-    from sessionlog.analytics.status.book import StatusBook
+    from sessionlog.ledger.book import Book
+    from sessionlog.ledger.keep_open import KeptBook
     from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.settings import Settings
@@ -33,6 +35,11 @@ FRESH_NS = 1_000_000_000
 """How long a status may ignore changes other than to the session's own logs and the ledger."""
 
 _KEPT = 8
+
+_LOGS = """
+SELECT DISTINCT f.path, f.mtime_ns, f.ctime_ns, f.size, f.inode
+FROM log_sessions t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AND NOT f.missing
+"""
 
 
 def ask_status(
@@ -60,12 +67,6 @@ def ask_status(
     """
     moment = time.time_ns() if now_ns is None else now_ns
     question = replace(question, ledger=ledger or "", env=env)
-    if ledger is not None and prices is None:
-        known = ask_current(ledger, env, lambda book: question.answer(book, moment))
-        if known is not None:
-            return known[0], []
-    from sessionlog.analytics.status.book import ask_logs
-
     return ask_logs(question, moment, env=env, ledger=ledger, prices=prices, progress=progress)
 
 
@@ -77,7 +78,7 @@ class _Last:
         status: The status.
         now_ns: The present for which it was computed.
         until_ns: When it expires, on the monotonic clock.
-        fingerprint: `StatusBook.fingerprint` at that time.
+        fingerprint: `StatusReader._fingerprint` at that time.
     """
 
     status: Status
@@ -101,7 +102,9 @@ class StatusReader:
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     ledger: str | None = None
     prices: PriceBook | None = None
-    _book: StatusBook | None = field(default=None, init=False)
+    _book: KeptBook | None = field(default=None, init=False)
+    _is_alone: bool = field(default=False, init=False)
+    _logs: tuple[str, ...] = field(default=(), init=False)
     _settings: tuple[Any, Settings] | None = field(default=None, init=False)
     _last: _Last | None = field(default=None, init=False)
 
@@ -123,7 +126,7 @@ class StatusReader:
             and 0 <= moment - last.now_ns < FRESH_NS
             and time.monotonic_ns() < last.until_ns
             and self._book is not None
-            and self._book.fingerprint() == last.fingerprint
+            and self._fingerprint() == last.fingerprint
         ):
             return last.status
         status, fingerprint = self._ask(moment)
@@ -131,19 +134,55 @@ class StatusReader:
         return status
 
     def _ask(self, now_ns: int) -> tuple[Status, tuple[Any, ...]]:
-        from sessionlog.analytics.status.book import StatusBook
-
         settings = self._current_settings()
         ledger = self.ledger or settings.ledger_path
-        if self._book is None:
-            self._book = StatusBook(self.question.target, self.env, ledger, self.prices)
         rules, config_error = budget_rules_or_error(settings)
         question = replace(self.question, rules=rules, config_error=config_error, ledger=ledger, env=self.env)
-        return self._book.ask(question, now_ns)
+        target = question.target
+        if self._book is None:
+            self._open(ledger, alone=is_alone(target, self.env))
+        found = self._answer(question, now_ns)
+        if found is None and not self._is_alone and target is not None and os.path.exists(target):
+            self._open(ledger, alone=True)  # in an agent's folder, but no log of the ledger, such as a folder of logs
+            found = self._answer(question, now_ns)
+        if found is None:
+            raise question.not_found()
+        return found
+
+    def _open(self, ledger: str, *, alone: bool) -> None:
+        from sessionlog.ledger.keep_open import KeptBook
+
+        if self._book is not None:
+            self._book.close()
+        self._is_alone = alone
+        paths = [str(self.question.target)] if alone else None
+        self._book = KeptBook(None if alone else ledger, self.prices, self.env, paths=paths)
+
+    def _answer(self, question: StatusQuestion, now_ns: int) -> tuple[Status, tuple[Any, ...]] | None:
+        """Read the logs; return the status, and the fingerprint for which it holds; None if there is no session."""
+        assert self._book is not None
+
+        def look(book: Book) -> tuple[tuple[Status, int | None] | None, list[Any]]:
+            with book.reading():
+                found = question.answer(book, now_ns, alone=self._is_alone)
+                return found, [] if found is None or found[1] is None else book.query(_LOGS, {"id": found[1]})
+
+        found, rows = self._book.ask(look)
+        if found is None:
+            return None
+        read = {path_of(path): tuple(state) for path, *state in rows}
+        self._logs = tuple(read)
+        # The state from when a log was read, not the present one; the ledger's state of a folder is not that of stat.
+        states = (file_state(path) if os.path.isdir(path) else state for path, state in read.items())
+        return found[0], (*self._book.version(), *states)
+
+    def _fingerprint(self) -> tuple[Any, ...]:
+        """The state of the last answer's logs and of the book; it changes when any of them is written to."""
+        assert self._book is not None
+        return *self._book.version(), *map(file_state, self._logs)
 
     def _current_settings(self) -> Settings:
         """The settings; loaded again when their file has changed."""
-        from sessionlog.analytics.status.book import file_state
         from sessionlog.places import config_file
         from sessionlog.settings import load_settings
 
@@ -162,6 +201,15 @@ class StatusReader:
         if self._book is not None:
             self._book.close()
         self._book = self._last = None
+
+
+def file_state(path: str) -> tuple[int, int, int, int] | None:
+    """Return a file's (mtime_ns, ctime_ns, size, inode) to detect changes; None if it cannot be read."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def budget_rules(settings: Settings) -> tuple[Any, ...]:

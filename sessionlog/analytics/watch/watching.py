@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sessionlog.analytics.budgets.states import FUNCTIONS, BudgetState, budget_states
 from sessionlog.analytics.limits import RateLimit, rate_limits
-from sessionlog.analytics.watch.book import WatchBook
+from sessionlog.analytics.unreadable import notes_of
 from sessionlog.analytics.watch.snapshot import (
     Pace,
     Running,
@@ -28,12 +28,13 @@ from sessionlog.analytics.watch.snapshot import (
 )
 from sessionlog.analytics.watch.sums import Window, find_events, find_running, last_context, paces_of, running_session
 from sessionlog.ledger.book import Book
+from sessionlog.ledger.keep_open import KeptBook
 from sessionlog.ledger.schema import RUNNING_NS
-from sessionlog.ledger.sync import Progress, Scanner, scan_here
 from sessionlog.pricing.book import PriceBook
 
 if TYPE_CHECKING:
     from sessionlog.analytics.budgets.rules import BudgetRule
+    from sessionlog.ledger.sync import Progress, Scanner
 
 _LIMITS = "SELECT COUNT(*), TOTAL(time_ns), TOTAL(used_percent), TOTAL(resets_ns) FROM limits"
 
@@ -80,7 +81,7 @@ class Watcher:
         """
         self._rules, self._zone, self._clock = tuple(rules), zone, clock
         self._filters = dict(filters or {})
-        self._book = WatchBook(ledger, prices, env, _prepare)
+        self._book = KeptBook(ledger, prices, env, prepare=_prepare)
         self._known: _Known | None = None
         self._budget_notes: tuple[str, ...] = ()
 
@@ -91,7 +92,7 @@ class Watcher:
         self._budget_notes = tuple(notes)
 
     def snapshot(
-        self, now_ns: int | None = None, *, scanner: Scanner = scan_here, progress: Progress | None = None
+        self, now_ns: int | None = None, *, scanner: Scanner | None = None, progress: Progress | None = None
     ) -> WatchSnapshot:
         """Return the current state.
 
@@ -100,12 +101,7 @@ class Watcher:
             scanner: Reads the logs; other processes are worthwhile only if much is new, as in the first snapshot.
             progress: Called after every log that is read.
         """
-        try:
-            return self._take(now_ns, scanner, progress)
-        except Exception as error:
-            if not self._book.fall_back_to_memory(error):
-                raise
-            return self._take(now_ns, scanner, progress)
+        return self._book.ask(lambda book: self._take(book, now_ns), scanner=scanner, progress=progress)
 
     def close(self) -> None:
         """Close the ledger; the next snapshot opens it again."""
@@ -118,8 +114,7 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _take(self, now_ns: int | None, scanner: Scanner, progress: Progress | None) -> WatchSnapshot:
-        book = self._book.renew(scanner=scanner, progress=progress)
+    def _take(self, book: Book, now_ns: int | None) -> WatchSnapshot:
         now = self._clock() if now_ns is None else now_ns
         start_ns = window_start(now)
         key = self._book.version(), start_ns
@@ -128,7 +123,7 @@ class Watcher:
             with book.reading():
                 known = self._query(book, key, Window(start_ns=start_ns, now_ns=now, filters=self._filters))
             self._known = known
-        return _snapshot(known, now, (*self._budget_notes, *self._book.notes))
+        return _snapshot(known, now, (*self._budget_notes, *notes_of(book)))
 
     def _query(self, book: Book, key: tuple[Any, ...], window: Window) -> _Known:
         before, query = self._known, book.query

@@ -55,11 +55,11 @@ from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.codex import streams
 from sessionlog.sources.codex.rollout import State, Steps, Unsure, finish, steps
 from sessionlog.sources.codex.rows import NumberedRow, Row, thread_of
-from sessionlog.sources.kit import first_of, head_rows, json_lines, mapping, name, source
+from sessionlog.sources.kit import head_rows, json_lines, mapping, name, source
+from sessionlog.sources.places import CODEX_FOLDERS, PLACES
 from sessionlog.sources.protocol import HEAD, Parent, Source
 
-_FOLDERS = ("sessions", "archived_sessions")
-_HOME_FILES = frozenset({"config.toml", "auth.json", "history.jsonl", *_FOLDERS})
+_HOME_FILES = frozenset({"config.toml", "auth.json", "history.jsonl", *CODEX_FOLDERS})
 _NO_LOGS = frozenset({"history.jsonl", "session_index.jsonl"})
 _ROW_TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _FIRST_ROW = re.compile(  # it may be longer than the bytes that are looked at
@@ -71,16 +71,6 @@ _THREAD_ID = re.compile(  # escaped in tools' outputs; it begins with a constant
 )
 _ROLLOUT = "rollout-"
 _LONGEST_HEAD = 8 << 20
-_CLAWS = (
-    "$OPENCLAW_DIR",
-    "$OPENCLAW_STATE_DIR",
-    "~/.openclaw",
-    "~/.clawdbot",
-    "~/.moltbot",
-    "~/.moldbot",
-    "~/.openclaw-*",
-)
-_BELOW = (*_FOLDERS, "")
 
 
 def _list_logs(place: str) -> Iterable[str | Problem]:
@@ -88,8 +78,8 @@ def _list_logs(place: str) -> Iterable[str | Problem]:
     names = sorted(files.list_names(place))
     found = [place]
     if not _HOME_FILES.isdisjoint(names):
-        paths = [os.path.join(place, one) for one in (*_FOLDERS, *filter(_is_candidate, names)) if one in names]
-        found = [path for path in paths if files.is_file(path) or os.path.basename(path) in _FOLDERS]
+        paths = [os.path.join(place, one) for one in (*CODEX_FOLDERS, *filter(_is_candidate, names)) if one in names]
+        found = [path for path in paths if files.is_file(path) or os.path.basename(path) in CODEX_FOLDERS]
     for item in walk_files(found, _is_candidate):
         if isinstance(item, Problem) or item == place or _form_of(item):
             yield item
@@ -190,9 +180,9 @@ def _parent_of(path: str) -> Parent | None:
 def _find_thread(path: str, thread: str) -> str:
     """The rollout of a thread in the home that a log is in; "" where it has none."""
     path = files.absolute_path(path)
-    folder = next((one for one in _FOLDERS if f"{os.sep}{one}{os.sep}" in path), "")
+    folder = next((one for one in CODEX_FOLDERS if f"{os.sep}{one}{os.sep}" in path), "")
     home = path.rpartition(f"{os.sep}{folder}{os.sep}")[0] if folder else os.path.dirname(path)
-    places = [os.path.join(home, one) for one in _FOLDERS] if folder else [home]
+    places = [os.path.join(home, one) for one in CODEX_FOLDERS] if folder else [home]
     found = (item for item in walk_files(places, _is_candidate) if isinstance(item, str) and thread_of(item) == thread)
     return next(found, "")
 
@@ -211,13 +201,7 @@ def _make_source(row: type[Row], meaning: Callable[[Any, Any], Steps]) -> Source
     return source(
         id="codex",
         title="Codex CLI",
-        places=(
-            first_of("$CODEX_HOME", "~/.codex", below=_BELOW),
-            *(
-                first_of(claw, below=[f"agents/*/agent/codex-home/{one}" for one in _BELOW], is_list=True)
-                for claw in _CLAWS
-            ),
-        ),
+        places=PLACES["codex"],
         logs="",
         list_logs=_list_logs,
         recognises=_recognises,

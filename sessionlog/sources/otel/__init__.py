@@ -39,7 +39,6 @@ are those of Claude Code's documentation of its monitoring (versions up to 2.1.2
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, takewhile
 from typing import Any
@@ -105,6 +104,7 @@ from sessionlog.sources.kit import (
     whole_log,
 )
 from sessionlog.sources.otel.exported import AGENTS, Place, Span, holds_spans, read_spans
+from sessionlog.sources.places import PLACES
 
 _MS = 1_000_000
 _HEAVY = (SYSTEM, SENT, ANSWERED)
@@ -536,20 +536,17 @@ def _session_names(path: str) -> Iterable[str]:
     return dict.fromkeys(row.session for row in _read(path) if isinstance(row, Call))
 
 
-SOURCE = structs.replace(
-    source(
-        id="otel",
-        title="OpenTelemetry",
-        places=(),
-        logs=("*.jsonl", "*.json"),
-        rows=whole_log(_read),
-        steps=steps,
-        state_type=State,
-        recognises=holds_spans,
-        name_sessions=_session_names,
-        is_apart=True,
-        harness=UNKNOWN,
-        parser_version=4,
-    ),
-    locate=lambda env: tuple(filter(None, env.get("SESSIONLOG_OTEL_PATH", "").split(os.pathsep))),
+SOURCE = source(
+    id="otel",
+    title="OpenTelemetry",
+    places=PLACES["otel"],
+    logs=("*.jsonl", "*.json"),
+    rows=whole_log(_read),
+    steps=steps,
+    state_type=State,
+    recognises=holds_spans,
+    name_sessions=_session_names,
+    is_apart=True,
+    harness=UNKNOWN,
+    parser_version=4,
 )

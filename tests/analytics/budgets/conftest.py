@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessionlog.analytics.budgets import ledger
+from sessionlog.ledger import keep_open
 from tests.analytics.budgets.budget_world import CONFIG, World
 
 
@@ -12,5 +12,5 @@ def world(tmp_path):
     made = World(tmp_path)
     made.configure(CONFIG)
     yield made
-    for one in list(ledger._open):  # Python 3.13 warns of what is left to the garbage collector
+    for one in list(keep_open._open):  # Python 3.13 warns of what is left to the garbage collector
         one.close()

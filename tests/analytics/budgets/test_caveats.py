@@ -18,7 +18,7 @@ from tests.sources.logs import answered, ended, start, write_log
 def impatient(monkeypatch):
     """Nobody is waited for."""
     monkeypatch.setattr(budget_ledger, "WAIT_SECONDS", 0.02)
-    monkeypatch.setattr("sessionlog.ledger.store.WAIT_SECONDS", 0.02)
+    monkeypatch.setattr("sessionlog.ledger.opening.WAIT_SECONDS", 0.02)
 
 
 def test_a_ledger_that_cannot_be_opened(world):

@@ -8,8 +8,8 @@ import pytest
 
 from sessionlog.analytics.budgets import clock
 from sessionlog.analytics.budgets.clock import read_clock
-from sessionlog.analytics.budgets.ledger import BudgetLedger
-from sessionlog.ledger.store import open_ledger
+from sessionlog.analytics.budgets.tamper_check import confirm_ledger
+from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.upkeep import rebuild
 from sessionlog.ledger.verify import verify_ledger
 from sessionlog.pricing.book import PriceBook
@@ -65,6 +65,12 @@ def test_a_machine_without_names_for_its_boots(world):
     assert budget.allows(1)
     world.wall_ns -= 100 * SECOND
     said_unknown(budget, "the clock was set back by 100 s")
+
+
+def confirm(world):
+    """What a person does: `sessionlog budget reset`."""
+    with open_ledger(str(world.ledger)) as book:
+        return confirm_ledger(book, str(world.ledger), world.env, world.clock())
 
 
 def delete_ledger(world):
@@ -123,9 +129,7 @@ def test_a_reservation_of_another_ledger_is_not_released(world):
     old = budget.allows(1)
     budget.close()
     delete_ledger(world)
-    place = BudgetLedger(str(world.ledger), PriceBook.load(), world.env, world.clock)
-    place.confirm()
-    place.close()
+    confirm(world)
     world.wait(1)
     assert budget.allows(2).reservation == old.reservation
     old.release()
@@ -148,16 +152,13 @@ def test_a_person_confirms(world):
     delete_ledger(world)
     world.wait(700)
     world.wall_ns += 3600 * SECOND
-    place = BudgetLedger(str(world.ledger), PriceBook.load(), world.env, world.clock)
-    assert [sentence.partition(" since")[0] for sentence in place.confirm()] == [
+    assert [sentence.partition(" since")[0] for sentence in confirm(world)] == [
         f"the ledger {world.ledger} was deleted or replaced"
     ]
-    place.close()
     assert budget.allows(5)
     world.wall_ns += 3600 * SECOND
-    assert len(place.confirm()) == 1
-    assert place.confirm() == []
-    place.close()
+    assert len(confirm(world)) == 1
+    assert confirm(world) == []
     assert not budget.allows(1)
 
 

@@ -18,8 +18,8 @@ from sessionlog.analytics.sql.views import VIEWS
 from sessionlog.analytics.tools import aggregate_tools
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, LedgerUnusable
-from sessionlog.ledger.ask import refresh
-from sessionlog.ledger.store import open_ledger
+from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.sources.protocol import LogScan
 from sessionlog.sources.record import ToolUse
 from tests.ledger.entries import NOON, PRICES, record, session

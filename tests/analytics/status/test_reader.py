@@ -46,7 +46,7 @@ def test_a_status_that_is_still_true_is_given_again(agent, monkeypatch):
     """Nothing is asked of the ledger, and nothing is read."""
     _, env, _ = agent
     first = session_status("s-mine", env=env)
-    monkeypatch.setattr("sessionlog.analytics.status.book.StatusBook.ask", None)
+    monkeypatch.setattr("sessionlog.ledger.keep_open.KeptBook.ask", None)
     assert session_status("s-mine", env=env) is first
 
 

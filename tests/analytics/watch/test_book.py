@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.analytics.watch import watching
-from sessionlog.analytics.watch.book import RETRY_SECONDS, WatchBook
+from sessionlog.ledger.keep_open import RETRY_SECONDS, KeptBook
 from tests.analytics.watch.watch_world import MINUTE, Machine
 from tests.ledger.entries import NOON, PRICES
 
@@ -68,16 +68,16 @@ def test_what_is_our_mistake_is_raised(machine, monkeypatch):
 def test_a_ledger_is_tried_again(machine):
     """But not at every look, and what is in memory meanwhile is kept."""
     now = [0.0]
-    place = WatchBook(machine.ledger, PRICES, machine.env, lambda _: None, monotonic=lambda: now[0])
+    kept = KeptBook(machine.ledger, PRICES, machine.env, monotonic=lambda: now[0])
     Path(machine.ledger).write_text("no database at all, but a text", "utf-8")
-    memory = place.renew()
-    assert place.notes
+    memory, notes = kept.ask(lambda book: (book, list(book.notes)))
+    assert notes
     Path(machine.ledger).unlink()
-    assert place.renew() is memory
+    assert kept.ask(lambda book: (book, list(book.notes))) == (memory, notes)
     now[0] = RETRY_SECONDS
-    assert place.renew() is not memory
-    assert place.notes == []
-    place.close()
+    book, notes = kept.ask(lambda book: (book, list(book.notes)))
+    assert (book is not memory, notes) == (True, [])
+    kept.close()
 
 
 def test_a_busy_ledger_says_so(machine):

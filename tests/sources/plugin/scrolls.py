@@ -56,9 +56,9 @@ def installed(*points):
     """Let these entry points be all that other packages add."""
     found = partial(_of_group, points)
     with patch.object(registry, "entry_points", found):
-        registry.registry.cache_clear()
+        registry.other_sources.cache_clear()
         yield
-    registry.registry.cache_clear()
+    registry.other_sources.cache_clear()
 
 
 def _of_group(points, *, group):
