@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from sessionlog.errors import Problem
 from sessionlog.ledger.columns import File, insert
 from sessionlog.ledger.handover import MOST_ATTACHED, HandedOver, HandOver
-from sessionlog.ledger.identity import stored_path
-from sessionlog.ledger.plan import Plan
+from sessionlog.ledger.identity import is_same, stored_path
+from sessionlog.ledger.plan import Plan, identity_of
 from sessionlog.ledger.problems import problems_of, problems_text
 from sessionlog.ledger.scanning import Job, Scanned, head_of, scan_job, tail_of
 from sessionlog.ledger.schema import ELSEWHERE, GONE, HERE, UNREADABLE
@@ -200,7 +200,7 @@ class _Inserter:
             self._new.append(job)
         if row is not None and row.missing == ELSEWHERE:
             self._writer.move(file_id, counts=True)
-        self._writer.insert(file_id, scanned, handed)
+        self._writer.insert(file_id, scanned, handed, was_rewritten=_was_rewritten(row, scanned, values))
         if row is not None and row.missing:
             self._writer.touch([file_id])
         resume = scanned.scan.resume
@@ -261,6 +261,13 @@ class _Inserter:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._handed.detach()
+
+
+def _was_rewritten(row: File | None, scanned: Scanned, values: File) -> bool:
+    """Whether a log has changed since it was read by the same parser."""
+    if row is None or scanned.identity is None or (row.source, row.parser) != (values.source, values.parser):
+        return False
+    return not is_same(identity_of(row), scanned.identity)
 
 
 def _is_another(row: File, scanned: Scanned, path: str) -> bool:

@@ -20,6 +20,7 @@ from sessionlog.ledger.scanning import Scanned
 from sessionlog.ledger.statements import insert_rows, select_rows, write
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.trust import is_unreconciled
+from sessionlog.ledger.vanished import find_vanished, keep_vanished, let_go, set_aside
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit as ReportedLimit
 
@@ -57,15 +58,21 @@ class Writer:
         self.ids = InternedIds(self._connection)
         self._rows = RowWriter(self._connection, self.ids, self._prices)
 
-    def insert(self, file_id: int, scanned: Scanned, handed: HandedOver | None = None) -> None:
+    def insert(
+        self, file_id: int, scanned: Scanned, handed: HandedOver | None = None, *, was_rewritten: bool = False
+    ) -> None:
         """Insert the rows of a log, in place of its earlier ones if it was read from the start.
 
         Args:
             file_id: The log.
             scanned: The result of its scan.
             handed: Where its rows are copied from; None if they are made here.
+            was_rewritten: The log has changed since it was read, by the same parser.
         """
         resumed = not scanned.from_start
+        keeps = was_rewritten and not resumed
+        if keeps:
+            set_aside(self._connection, file_id)
         if not resumed:
             self.drop(file_id)
         elif scanned.scan.replaced_count:
@@ -81,6 +88,12 @@ class Writer:
         for session_id in sessions:
             self._touched.add(session_id, _NO_RESPONSE if resumed else None)
         self._touch_new(file_id, n, m, resumed=resumed)
+        if keeps:
+            keep_vanished(self._connection, file_id)
+        kept = None if self.is_first else find_vanished(self._connection, file_id)
+        if kept is not None:
+            self.touch([kept])
+            let_go(self._connection, kept, file_id, n)
         self._limits(file_id, scanned)
 
     def append(self, file_id: int, responses: Iterable[Response], calls: Iterable[Call]) -> None:
