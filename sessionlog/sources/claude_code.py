@@ -259,6 +259,7 @@ class Row(Struct, rename="camel", gc=False):
     is_aborted_mid_stream: Any = None
     is_meta: Any = None
     is_compact_summary: Any = None
+    api_block_index: Any = None
     cost_usd: Any = msgspec.field(default=None, name="costUSD")
     duration_ms: Any = None
     compact_metadata: Any = None
@@ -550,7 +551,8 @@ def _response(
         key = f"{key}:{name(row.request_id)}"
     elif key:
         used, version = counts.usage if counts is not None else _NO_TOKENS, name(state.head[3])
-        key = key_of(key, used, time, version, state.unnamed, thread, is_whole=stop is not None)
+        block = row.api_block_index if isinstance(row, Row) and type(row.api_block_index) is int else -1
+        key = key_of(key, used, time, version, state.unnamed, thread, stop=name(stop), block=block)
         rank = _rank_unnamed(rank, version)
     is_partial = not stop and row.is_aborted_mid_stream is True
     if counts is not None and not is_failed:
@@ -919,7 +921,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=7,
+    parser_version=8,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,
