@@ -686,7 +686,7 @@ def _user(row: Row, state: State) -> list[Step]:
     is_hidden = row.is_meta is True or row.is_compact_summary is True
     if isinstance(content, str):
         is_typed = not is_hidden and not _WRAPPED.match(content) and content.strip() != ""
-        if is_typed and before is not None:
+        if before is not None and (is_typed or row.is_compact_summary is True):
             before.is_over = True
         found.append(Prompt(time, content, "user" if is_typed else "system"))
         if not is_typed and content.startswith(_INTERRUPTED):
@@ -921,7 +921,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=8,
+    parser_version=9,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

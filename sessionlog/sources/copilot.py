@@ -300,6 +300,6 @@ SOURCE = source(
     is_apart=True,
     complete=_complete,
     has_totals=True,
-    parser_version=5,
+    parser_version=6,
     session_of=_session_of,
 )
