@@ -1,6 +1,6 @@
 """Columns: the values that a report shows of each row, defined once for all formats; and the JSON document.
 
-Plain classes and no imports: the cached path builds its document with these, too (`cli.cached_path`).
+Plain classes and no imports: what needs few columns loads nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Usage columns: the columns of a usage report, computed from sums of records.
 
-Rates are computed, never stored; an empty denominator gives None, not 0. The module imports little, because both
-`cli.cached_path` and `usage` use it.
+Rates are computed, never stored; an empty denominator gives None, not 0.
 """
 
 from __future__ import annotations

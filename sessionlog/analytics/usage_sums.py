@@ -1,7 +1,7 @@
 """Usage sums: the SQL statements behind a usage report, and their results as plain values.
 
 Records are summed per group and session first, so that a session counts once in each row it has a record in, and once
-in the totals, with its whole duration. The module imports little, because both `cli.cached_path` and `usage` use it.
+in the totals, with its whole duration.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Status sums: the SQL statements behind a status, and their results as plain values.
 
 A session's usage is the sum over its requests; the fill of its context is the prompt of its last request. The module
-imports little, because `cli.cached_path` uses it too.
+imports little, because the status line uses it.
 """
 
 from __future__ import annotations
