@@ -24,7 +24,7 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, Costs, sums
-from sessionlog.analytics.usage_columns import COST_COLUMNS
+from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
 from sessionlog.archive.manifest import archive_folder
@@ -326,7 +326,7 @@ def _choose(book: Book, selection: Selection, most: int) -> tuple[list[_Session]
 
 def _both(one: _Session) -> SummedRows:
     """Return what a session used in the window and in the time before."""
-    return add_up(used for used in (one.now, one.before) if used is not None)
+    return add_up(SummedRows, (used for used in (one.now, one.before) if used is not None))
 
 
 def _costliest_session_first(one: _Session) -> tuple[Any, ...]:

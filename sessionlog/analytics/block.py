@@ -12,7 +12,7 @@ from operator import attrgetter
 from sessionlog.analytics.columns import Column, row_data
 from sessionlog.analytics.limits import RateLimit
 from sessionlog.analytics.report import Report, SummedRows, cost_footnotes
-from sessionlog.analytics.usage_columns import COST_COLUMNS
+from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.events.money import usd
 from sessionlog.events.times import SECOND
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from sessionlog.analytics.block import ActiveBlock, Block, BlockReport
 from sessionlog.analytics.limits import rate_limits
 from sessionlog.analytics.question import Question, answer
-from sessionlog.analytics.report import add_up, findings_of
+from sessionlog.analytics.report import SummedRows, add_up, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import IN_PROVENANCE, PROVENANCE, USED, Row, by_provenance, sums
 from sessionlog.analytics.window import UsageWindow
@@ -107,7 +107,7 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
         hours=hours,
         sources=_sources(book, chosen, blocks),
         rows=rows,
-        totals=add_up(rows),
+        totals=add_up(SummedRows, rows),
         provenance={kind: sum(count[kind] for count in counts) for kind in PROVENANCE},
         active=None if active is None else ActiveBlock(block=active, now_ns=chosen.now_ns),
         limits=rate_limits(book.query, chosen.now_ns),

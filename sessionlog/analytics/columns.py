@@ -1,7 +1,4 @@
-"""Columns: the values that a report shows of each row, defined once for all formats; and the JSON document.
-
-Plain classes and no imports: what needs few columns loads nothing else.
-"""
+"""Columns: the values that a report shows of each row, defined once for all formats; and the JSON document."""
 
 from __future__ import annotations
 

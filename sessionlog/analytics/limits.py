@@ -1,7 +1,7 @@
 """Rate limits that providers reported in logs, as of a moment: the one function that reads them, for every command.
 
 How much a plan allows is never guessed: there are only the logged values, with their age, and no use once a limit has
-reset. The module imports little, because the status line uses it too.
+reset. The module imports little, because a status line uses it, too.
 """
 
 from __future__ import annotations

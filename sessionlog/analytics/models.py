@@ -9,7 +9,7 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import values_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.usage import fold_usage
-from sessionlog.analytics.usage_columns import COLUMNS as USAGE_COLUMNS
+from sessionlog.analytics.usage_row import COLUMNS as USAGE_COLUMNS
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
 
 TYPE_CHECKING = False

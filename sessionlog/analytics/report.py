@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from sessionlog.analytics.columns import Column, column_aliases, counted, document
 from sessionlog.analytics.conditions import TIME_KEYS
 from sessionlog.analytics.row_order import by_column, by_keys, period_order
-from sessionlog.analytics.sums import USED, Sums
+from sessionlog.analytics.sums import Sums
 from sessionlog.events.names import UNKNOWN
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sessionlog.ledger.book import Book
 
 _NAMED_PROBLEMS = 10
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,10 +193,10 @@ class SummedRows(Sums):
     cost_is_partial: bool = False
 
 
-def add_up(rows: Iterable[Any]) -> SummedRows:
-    """Return the totals of rows; a cost that is None in all rows stays None."""
-    sums = sum_fields(rows, USED)
-    return SummedRows(**{**sums, "cost_is_partial": bool(sums.get("cost_is_partial"))})
+def add_up(kind: type[T], rows: Iterable[Any]) -> T:
+    """Return the totals of rows with all fields of a kind but `keys`; a cost that is None in all rows stays None."""
+    sums = sum_fields(rows, [one.name for one in fields(kind) if one.name != "keys"])  # type: ignore[arg-type] # a dataclass
+    return kind(**sums | {"cost_is_partial": bool(sums.get("cost_is_partial"))})
 
 
 def sum_fields(rows: Iterable[Any], names: Iterable[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, measures, reader, select
-from sessionlog.analytics.usage_columns import COST_COLUMNS
+from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.events.times import format_time
@@ -74,8 +74,8 @@ TABLE = (
 
 _SESSION = {
     **{name: f"s.{name}" for name in (
-        "source", "session", "path", "start_ns", "last_ns", "project", "harness", "route", "prompt", "error", "counted",
-        "archived", "parent",
+        "id", "source", "session", "path", "start_ns", "last_ns", "project", "harness", "route", "prompt", "error",
+        "counted", "archived", "parent",
     )},
     "status": f"COALESCE(NULLIF({STATUS}, ''), 'unknown')",
     "duration_ms": "COALESCE(s.duration_ms, g.active_ms)",
@@ -234,7 +234,7 @@ def fold_sessions(book: Book, selection: Selection) -> SessionList:
     listed, (tables, where, parameters) = _listed(book, selection), selection.sums(listed_only=True)
     return replace(
         listed,
-        totals=add_up(listed.rows),
+        totals=add_up(SummedRows, listed.rows),
         provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
         archived_sessions=sum(session.archived for session in listed.rows),
     )
@@ -266,12 +266,13 @@ def _summaries(book: Book, tables: str, where: str, parameters: dict[str, Any]) 
 
     book.query(_MODELS.format(tables=tables, where=where), parameters, add_model)
     summed = select(measures((*USED, "active_ms")), f"FROM {tables} WHERE {where}", by=_ID)
-    by = {"id": "s.id"}
+    read = reader(_SESSION)
 
-    def summary(keys: Mapping[str, int], **values: Any) -> SessionSummary:
-        values |= {name: same.setdefault(values[name], values[name]) for name in _SAME}
-        values |= {name: bool(values[name]) for name in ("counted", "archived")}
-        return SessionSummary(**values, models=models.pop(keys["id"], ()))
+    def summary(row: tuple[Any, ...]) -> SessionSummary:
+        values = read(row)
+        for name in _SAME:
+            values[name] = same.setdefault(values[name], values[name])
+        values |= {"counted": bool(values["counted"]), "archived": bool(values["archived"])}
+        return SessionSummary(models=models.pop(values.pop("id"), ()), **values)
 
-    sql = select(by | _SESSION, _OF_SESSIONS.format(sums=summed))
-    return book.query(sql, parameters, reader(summary, _SESSION, by=by))
+    return book.query(select(_SESSION, _OF_SESSIONS.format(sums=summed)), parameters, summary)

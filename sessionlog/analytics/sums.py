@@ -162,18 +162,18 @@ def select(columns: Mapping[str, str], source: str, *, by: Mapping[str, str] | N
     return f"SELECT {listed} {source}{grouped}"
 
 
-def reader(make: Callable[..., T], columns: Iterable[str], *, by: Iterable[str] = ()) -> Callable[[tuple[Any, ...]], T]:
-    """Return what makes a value of a row of `select`: `make` with a keyword for each column, and `keys` for `by`."""
-    keys, names = tuple(by), tuple(columns)
-    flags = [name for name in names if name in _FLAGS]
+def reader(columns: Iterable[str], *, by: Iterable[str] = ()) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
+    """Return what reads a row of `select` by name; the columns `by` are in `keys`."""
+    names, keys = tuple(columns), tuple(by)
+    count, flags = len(keys), _FLAGS.intersection(names)
 
-    def read(row: tuple[Any, ...]) -> T:
-        values = dict(zip((*keys, *names), row, strict=True))
+    def read(row: tuple[Any, ...]) -> dict[str, Any]:
+        values = dict(zip(names, row[count:], strict=True))
+        if keys:
+            values["keys"] = dict(zip(keys, row, strict=False))
         for name in flags:
             values[name] = bool(values[name])
-        if keys:
-            values["keys"] = {name: values.pop(name) for name in keys}
-        return make(**values)
+        return values
 
     return read
 
@@ -187,9 +187,9 @@ def read_rows(
     *,
     by: Mapping[str, str] | None = None,
 ) -> list[T]:
-    """Run a `select`, and return what `make` makes of each row (see `reader`)."""
-    read = reader(make, columns, by=by or ())
-    return [read(row) for row in query(select(columns, source, by=by), dict(parameters))]
+    """Run a `select`, and return what `make` makes of the values of each row (see `reader`)."""
+    read = reader(columns, by=by or ())
+    return [make(**read(row)) for row in query(select(columns, source, by=by), dict(parameters))]
 
 
 def sums(

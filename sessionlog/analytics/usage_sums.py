@@ -6,8 +6,20 @@ in the totals, with its whole duration.
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from sessionlog.analytics.conditions import STATUS
-from sessionlog.analytics.sums import IN_PROVENANCE, USED, added, by_provenance, measures, read_rows, select, sums
+from sessionlog.analytics.sums import (
+    IN_PROVENANCE,
+    added,
+    by_provenance,
+    measures,
+    read_rows,
+    reader,
+    select,
+    sums,
+)
+from sessionlog.analytics.usage_row import UsageRow
 from sessionlog.ledger.histogram import counts_of, percentile
 from sessionlog.ledger.quarter_hours import OF_PARTS
 
@@ -19,31 +31,6 @@ if TYPE_CHECKING:
     from sessionlog.analytics.conditions import Query
 
     T = TypeVar("T")
-
-_ADDED = (
-    *(name for name in USED if name != "cost_is_partial"),
-    "unpriced_requests",
-    "generation_tokens",
-    "generation_us",
-    "saved_nano",
-    "searches",
-    "extra_nano",
-)
-"""What a usage report adds up over the parts of a session."""
-
-_SHARE = {
-    "status": f"MAX({STATUS})",
-    "whole_ms": "MAX(s.duration_ms)",
-    "archived": "MAX(s.archived)",
-    **measures((*_ADDED, "cost_is_partial", "latencies", *IN_PROVENANCE)),
-}
-"""One pass over the records: sums per session and group. All other statements use these few rows."""
-
-_SPANS = """
-INSERT INTO spans SELECT r.session_id, SUM(r.active_ms)
-FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares WHERE whole_ms IS NULL) GROUP BY r.session_id
-"""
-"""The active time of each session in the window, regardless of filters; for sessions whose log has no duration."""
 
 _OF_SESSIONS = {
     "sessions": "COUNT(*)",
@@ -57,6 +44,26 @@ _OF_SESSIONS = {
 }
 """What counts once for each session in a row, and once in the totals."""
 
+ADDED = tuple(
+    one.name for one in fields(UsageRow)
+    if one.name not in _OF_SESSIONS and not one.name.startswith(("keys", "latency_", "generation_ms", "ended_"))
+)  # fmt: skip
+"""What adds up over the parts of a session: the other sums of a row."""
+
+_SHARE = {
+    "status": f"MAX({STATUS})",
+    "whole_ms": "MAX(s.duration_ms)",
+    "archived": "MAX(s.archived)",
+    **measures((*ADDED, "generation_us", "cost_is_partial", "latencies", *IN_PROVENANCE)),
+}
+"""One pass over the records: sums per session and group. All other statements use these few rows."""
+
+_SPANS = """
+INSERT INTO spans SELECT r.session_id, SUM(r.active_ms)
+FROM {parts} r WHERE r.session_id IN (SELECT session_id FROM shares WHERE whole_ms IS NULL) GROUP BY r.session_id
+"""
+"""The active time of each session in the window, regardless of filters; for sessions whose log has no duration."""
+
 _ENDED_NANO = """SUM(CASE WHEN r.status NOT IN ('running', 'unfinished') AND {is_known}
     AND (r.known_nano IS NOT NULL OR r.estimated_nano IS NOT NULL)
     THEN COALESCE(r.known_nano, 0) + COALESCE(r.estimated_nano, 0) END)"""
@@ -69,7 +76,7 @@ _EACH = """SELECT session_id, MAX(status) AS status, MAX(whole_ms) AS whole_ms, 
 def _of_shares(is_known: str) -> dict[str, str]:
     """What is added up over shares `r`; `is_known` is the condition that the cost of a share's session is."""
     return {
-        **{name: added(name, name) for name in _ADDED},
+        **{name: added(name, name) for name in (*ADDED, "generation_us")},
         "ended_nano": _ENDED_NANO.format(is_known=is_known),
         "latencies": "group_concat(r.latencies, '')",
     }
@@ -114,19 +121,17 @@ def fill_shares(
 
 def sums_of(query: Query, make: Callable[..., T], names: Sequence[str] = ()) -> list[T]:
     """Return what `make` makes of the sums of each group, with its `keys`; without names of the totals."""
+    by = {name: name for name in map("k{}".format, range(len(names)))}
+    columns, source = (_ROW, _OF_ROW) if names else ({name: name for name in _ROW}, _OF_TOTALS)
+    read = reader(columns, by=by)
 
-    def row(*, keys: Mapping[str, Any] | None = None, latencies: str | None, generation_us: int, **values: Any) -> T:
-        counts = counts_of(latencies)
-        return make(
-            keys=dict(zip(names, map(str, (keys or {}).values()), strict=True)),
-            generation_ms=generation_us / 1000,
-            **values,
-            **{f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)},
-        )
+    def row(values: dict[str, Any]) -> T:
+        counts = counts_of(values.pop("latencies"))
+        values["keys"] = dict(zip(names, map(str, values.get("keys", {}).values()), strict=True))
+        values["generation_ms"] = values.pop("generation_us") / 1000
+        return make(**values, **{f"latency_p{n}_ms": percentile(counts, n / 100) for n in (50, 95, 99)})
 
-    if not names:
-        return read_rows(query, row, {name: name for name in _ROW}, _OF_TOTALS, {})
-    return read_rows(query, row, _ROW, _OF_ROW, {}, by={name: name for name in map("k{}".format, range(len(names)))})
+    return [row(read(found)) for found in query(select(columns, source, by=by), {})]
 
 
 def provenance(query: Query) -> dict[str, int]:

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from sessionlog.analytics.columns import Column, counted
 from sessionlog.analytics.git_history import Commit, History, find_repository, read_history
 from sessionlog.analytics.question import Question, answer_sorted
-from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, sum_fields, values_of
+from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of, values_of
 from sessionlog.analytics.row_order import by_cost
 from sessionlog.analytics.selection import Selection
 from sessionlog.analytics.sums import USED, sums
-from sessionlog.analytics.usage_columns import COST_COLUMNS
+from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.worktrees import main_folder
 from sessionlog.errors import GitFailed, InvalidQuery
 from sessionlog.events.times import SECOND
@@ -207,11 +207,11 @@ def fold_yield(book: Book, selection: Selection, by: Sequence[str], into: str | 
         for work in its_works:
             keys = work.keys(_main_folder_of(repository))
             rows[tuple(keys[key] for key in by)].append(_row(work, commits.get(id(work), ())))
-    summed = (replace(_sum(group), keys=dict(zip(by, key, strict=True))) for key, group in rows.items())
+    summed = (replace(add_up(YieldRow, group), keys=dict(zip(by, key, strict=True))) for key, group in rows.items())
     return YieldReport(
         window=selection.window, group_by=tuple(by), rows=tuple(sorted(summed, key=by_cost(by, ()))),
-        totals=_sum([row for group in rows.values() for row in group]),
-        left_out=(add_up(w.usage for w in elsewhere), len({w.project for w in elsewhere})) if elsewhere else None,
+        totals=add_up(YieldRow, [row for group in rows.values() for row in group]),
+        left_out=_left_out(elsewhere) if elsewhere else None,
         ambiguous=ambiguous, others=others, **_with_notes(findings_of(book), notes),
     )  # fmt: skip
 
@@ -315,9 +315,9 @@ def _row(work: _Work, commits: Sequence[Commit]) -> YieldRow:
     return YieldRow(**values_of(work.usage) | fates | counts)
 
 
-def _sum(rows: Sequence[YieldRow]) -> YieldRow:
-    names = [name for name in values_of(YieldRow()) if name not in ("keys", "cost_is_partial")]
-    return YieldRow(**sum_fields(rows, names), cost_is_partial=any(row.cost_is_partial for row in rows))
+def _left_out(works: Sequence[_Work]) -> tuple[SummedRows, int]:
+    """What works in no repository used, and how many projects they are of."""
+    return add_up(SummedRows, (work.usage for work in works)), len({work.project for work in works})
 
 
 def _main_folder_of(repository: str) -> str:

@@ -80,7 +80,7 @@ def _with_processes(
     if count == 1:
         yield from scan_here(work, sources, prices)
         return
-    with result_folder() as folder, worker_processes(count) as executor:
+    with result_folder() as folder, worker_processes(count, folder) as executor:
         yield from _spread(executor, work, sources, prices, workers=count, folder=folder)
 
 

@@ -111,25 +111,38 @@ def may_fork() -> bool:
 
 
 @contextmanager
-def worker_processes(count: int) -> Iterator[Executor]:
-    """Fork `count` processes, which end with the context."""
+def worker_processes(count: int, folder: str | None = None) -> Iterator[Executor]:
+    """Fork `count` processes, which end with the context; `folder` is removed if this process is killed before."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    executor = ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin_worker)
+    executor = ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin_worker, initargs=(folder,))
     try:
         yield executor
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin_worker() -> None:
+def _begin_worker(folder: str | None) -> None:
     """Let Ctrl-C, which reaches the whole process group, end a worker at once; the parent cleans up.
 
     The parent's objects are never garbage here: freezing them keeps the collector from touching, and so copying, them.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.freeze()
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+
+
+def _end_with_parent(folder: str | None) -> None:
+    """End this worker, which would wait for tasks forever, when its parent is killed."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        if folder is not None:
+            files.remove_directory(folder)
+        os._exit(1)
 
 
 @contextmanager

@@ -69,16 +69,14 @@ def winners(copies: Sequence[Response], names: Names, known: Collection[str]) ->
         names: Look-ups of their ids.
         known: `source:session` of the sessions that are known.
     """
-    found: list[Winner] = []
-    superseded: list[bool] = []
-    for _, group in groupby(sorted(copies, key=_key_of), key=_key_of):
-        best = _best(list(group))
-        found.append(_winner(best, names))
-        superseded.append(any(_is_superseded(copy.superseded_by, known) for copy in best))
-    top = max((winner.counts.copy_rank for winner in found), default=0)
+    best = [_best(list(group)) for _, group in groupby(sorted(copies, key=_key_of), key=_key_of)]
+    top = max((some[0].copy_rank for some in best), default=0)
     least = top if top >= CopyRank.COPIED else CopyRank.EMBEDDED
-    pairs = [(w, s) for w, s in zip(found, superseded, strict=True) if w.counts.copy_rank >= least]
-    return [winner for winner, is_superseded in pairs if not is_superseded]
+    return [
+        _winner(some, names)
+        for some in best
+        if some[0].copy_rank >= least and not any(_is_superseded(copy.superseded_by, known) for copy in some)
+    ]
 
 
 def _is_superseded(by: str | None, known: Collection[str]) -> bool:

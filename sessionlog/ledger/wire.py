@@ -230,6 +230,8 @@ def pair(
 ) -> list[Pair]:
     """Pair requests by equal ids, then by equal tokens: each with the first that is left, in their order.
 
+    Of equal ids those with equal tokens go first, because some gateways give all answers one id.
+
     Args:
         some: Requests in the order of time.
         others: Those that may be the same, also in order.
@@ -238,13 +240,17 @@ def pair(
     some, others = list(some), list(others)
     found: list[Pair] = []
     used: set[tuple[int, int]] = set()
+
+    def is_near(one: Request, other: Request) -> bool:
+        return abs(one.time_ns - other.time_ns) <= NEAR_NS
+
+    def is_alike(one: Request, other: Request) -> bool:
+        return None in {one.response_id, other.response_id} and may_be_one(one, other)
+
     ways: tuple[tuple[str, Callable[[Request], Hashable], Callable[[Request, Request], bool]], ...] = (
-        ("id", lambda one: one.response_id, lambda one, other: abs(one.time_ns - other.time_ns) <= NEAR_NS),
-        (
-            "tokens",
-            lambda one: (one.tokens, one.failed),
-            lambda one, other: None in {one.response_id, other.response_id} and may_be_one(one, other),
-        ),
+        ("id", lambda one: one.response_id and (one.response_id, one.tokens), is_near),
+        ("id", lambda one: one.response_id, is_near),
+        ("tokens", lambda one: (one.tokens, one.failed), is_alike),
     )
     for matched_by, key, is_same in ways:
         left: dict[Hashable, deque[Request]] = {}

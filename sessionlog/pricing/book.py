@@ -245,7 +245,7 @@ class PriceBook:
             _cache(self._listings, key, self._look_up(provider, model))
         found = self._listings[key]
         if found is None and not is_local(normal_name(provider)):
-            name = self._billing.without_route(model.strip().lower())
+            name, _ = self._billing.without_route(model.strip().lower())
             other = self._billing.other_name(find_provider(self._list, provider), name, today)
             if other is not None:
                 found = self._target(other["model"], f"as {other['model']} ({other['source']})")
@@ -258,12 +258,16 @@ class PriceBook:
         if own is not None:
             return _Found(price=own, when={})
         name = model.strip().lower()
-        return self._listed(provider, name) or self._listed(provider, self._billing.without_route(name), routed=name)
+        found = self._listed(provider, name)
+        plain, is_routed = self._billing.without_route(name)
+        if found is None and plain != name:
+            found = self._listed(provider, plain, routed=name)
+        if found is None and is_routed and not is_local(normal_name(provider)):
+            found = self._listed("", plain, routed=name)  # the gateway bills, whatever protocol it speaks
+        return found
 
     def _listed(self, provider: str, name: str, *, routed: str = "") -> _Found | None:
         """Return the price of a name in the list; `routed` is the name with what a gateway wrote around it."""
-        if name == routed:
-            return None
         note = f"{routed} without its route" if routed else ""
         for one in self._billing.entries["suffixes"]:
             base = find_listing(self._list, provider, name.removesuffix(one["suffix"]), is_routed=bool(routed))

@@ -12,7 +12,7 @@ from itertools import chain, groupby, pairwise, takewhile
 
 from sessionlog.analytics import columns as data
 from sessionlog.analytics.columns import counted
-from sessionlog.analytics.report import add_up, cost_footnotes
+from sessionlog.analytics.report import SummedRows, add_up, cost_footnotes
 from sessionlog.analytics.session_tree import GENERATIONS, Branch, Key, grow_tree, key_of
 from sessionlog.analytics.sessions import SessionList, SessionSummary, reason
 from sessionlog.analytics.window import describe_window
@@ -72,7 +72,7 @@ def session_lines(
     sums = []
     for (day, sessions), listed in zip(days, branches, strict=True):
         whole = [*sessions, *_rest_of_day(found, day, view)]
-        sums.append(add_up(whole))
+        sums.append(add_up(SummedRows, whole))
         yield _day_line(whole, len(sessions), view, max(table.width, 40)), None
         for branch in listed:
             line = _parent_line(branch.key, known, view) if branch.session is None else next(laid_out)

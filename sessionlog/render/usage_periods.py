@@ -11,6 +11,7 @@ from sessionlog.analytics import columns as data
 from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import sum_fields
 from sessionlog.analytics.usage_row import UsageReport, UsageRow
+from sessionlog.analytics.usage_sums import ADDED
 from sessionlog.analytics.window import utc_nanoseconds
 from sessionlog.analytics.zones import PERIOD_KEYS
 from sessionlog.render.bar import STACKED, bar, stacked
@@ -31,13 +32,6 @@ from sessionlog.render.table import Cell, Column, fit_table
 
 _FIRST = ("cost_usd", "cache_hit_rate", "cache_savings_usd", "requests", "output_tokens", "input_tokens")
 """The first columns beside bars, the most useful first."""
-
-_ADD_UP = (
-    "requests", "failed_requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
-    "reasoning_tokens", "unknown_cost_sessions", "unpriced_requests", "known_nano", "estimated_nano", "saved_nano",
-    "searches", "extra_nano",
-)  # fmt: skip
-"""What the rows of a period add up to; sessions do not, since one session can be in several rows."""
 
 _SUMMED = frozenset({
     *_FIRST, "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_per_request", "searches",
@@ -93,7 +87,8 @@ def _sum(rows: Sequence[UsageRow]) -> UsageRow:
     """Return the sum of rows; a single row is returned as it is."""
     if len(rows) == 1:
         return rows[0]
-    return UsageRow(keys={}, **sum_fields(rows, _ADD_UP))
+    # not its sessions, since one can be in several rows
+    return UsageRow(keys={}, **sum_fields(rows, (*ADDED, "unknown_cost_sessions")))
 
 
 class _Bars:

@@ -86,9 +86,8 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.places import PLACES
 from sessionlog.sources.record import ScannedSession
 
-_CHARGED = (
-    int(CopyRank.ORIGINAL) + 1
-)  # a row of the store with its cost is better than a record without, but not than this
+_CHARGED = int(CopyRank.ORIGINAL) + 1
+"""The rank of a record with its cost: better than a row of the store with it, which is better than a record without."""
 
 
 class Row(Struct, rename="camel"):

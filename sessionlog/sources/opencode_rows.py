@@ -232,7 +232,7 @@ def _foreign(database: Database) -> set[Any]:
 def _copies(database: Database, table: str, known: Mapping[str, SessionFacts]) -> dict[tuple[Any, Any], str]:
     """(session, time) of the messages that another session has, too → the session that this one was forked from."""
     older, made_in = set(), {}
-    messages = set(database.select(table, ("session_id", "time_created")))
+    messages = dict.fromkeys(database.select(table, ("session_id", "time_created")))
     for owner, time in messages:
         own = known.get(owner)
         if not isinstance(time, int):

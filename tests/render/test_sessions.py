@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sessionlog.analytics.columns import names_of
-from sessionlog.analytics.report import add_up
+from sessionlog.analytics.report import SummedRows, add_up
 from sessionlog.analytics.sessions import COLUMNS, SessionList, SessionSummary
 from sessionlog.errors import Problem
 from sessionlog.render.report import render_csv
@@ -44,7 +44,10 @@ def summary(name="s", **fields):
 def found(*sessions, **fields):
     known = {"window": None, "problem_count": 0, "problems": ()}
     return SessionList(
-        rows=sessions, totals=add_up(sessions), hidden_rows=len(fields.get("left_out", ())), **(known | fields)
+        rows=sessions,
+        totals=add_up(SummedRows, sessions),
+        hidden_rows=len(fields.get("left_out", ())),
+        **(known | fields),
     )
 
 

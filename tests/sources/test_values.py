@@ -1,4 +1,4 @@
-"""Values as agents log them: one spelling for each folder and each tier."""
+"""Values as agents log them: one spelling for each folder."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.analytics.usage import aggregate_usage
-from sessionlog.sources.values import folder, service_tier
+from sessionlog.sources.values import folder
 from tests.sources.homes import build_home
 
 
@@ -41,15 +41,3 @@ def test_a_drive_is_one_project_in_every_source(source, case, logged, spelled, t
         path.write_bytes(given.replace(logged.encode(), json.dumps(spelled)[1:-1].encode()))
     report = aggregate_usage([home], by=("project",), filters={"source": [source]}, env={"HOME": str(tmp_path)})
     assert {row.keys["project"] for row in report.rows} == {"C:\\w\\api"}
-
-
-@pytest.mark.parametrize(
-    ("logged", "tier"),
-    [
-        (None, ""), ("", ""), ("auto", ""), ("default", ""), ("Standard", ""), ("priority", "priority"),
-        ("fast", "priority"), ("flex", "flex"), ("batch", "batch"), (True, ""),
-    ],
-)  # fmt: skip
-def test_a_tier_has_one_name(logged, tier):
-    """OpenAI calls one of them by two; the standard one has none."""
-    assert service_tier(logged) == tier

@@ -1,8 +1,8 @@
 """Status: a session's usage, its context and what is left of the budgets, as one JSON document.
 
 Every value comes from the ledger, and none is guessed: an unknown value is null, and `unavailable` has the reason.
-Names are camelCase, as the first users of the document need them. The module imports little, because the
-status line uses it.
+Names are camelCase, as the first users of the document need them. The module imports little, because a status
+line uses it, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Status sums: the SQL statements behind a status, and their results as plain values.
 
 A session's usage is the sum over its requests; the fill of its context is the prompt of its last request. The module
-imports little, because the status line uses it.
+imports little, because a status line is made after every step of an agent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _LAST = {
     "context_window": "(SELECT json_extract(metadata, '$.context_window') FROM sessions WHERE id = :id)",
 }
 _OF_REQUESTS = f"""FROM {_RECORDS} JOIN labels l ON l.id = r.label_id
-    WHERE r.session_id = :id AND r.requests AND l.granularity = 'request'"""
+    WHERE r.session_id = :id AND r.requests AND l.granularity = 'request' AND l.kind = ''"""
+"""Not those inside others: an advisor's prompt, or a compaction's, is not what fills the session's context."""
+
 _LATEST = "ORDER BY r.time_ns DESC, r.file_id DESC, r.n DESC LIMIT 1"
 
 NAMED = (

@@ -248,7 +248,7 @@ def window_minutes(now_ns: int) -> float:
 def add(*paces: Pace) -> Pace:
     """Return the sum of paces of one window."""
     return Pace(
-        **values_of(add_up(paces)),
+        **values_of(add_up(SummedRows, paces)),
         minutes=max(one.minutes for one in paces),
         steps=tuple(map(sum, zip(*(one.steps for one in paces), strict=True))),
     )

@@ -152,12 +152,13 @@ def with_model(model, *, provider="anthropic", **fields):
 
 
 def test_the_context_is_what_the_last_request_of_the_main_agent_sent():
-    """Not a sum, not a sub-agent's, and without what was answered."""
+    """Not a sum, not a sub-agent's or an advisor's, and without what was answered."""
     rows = [
         with_model(MODEL, time_ns=NOON, input=9, cache_read=5),
         with_model(MODEL, time_ns=NOON + 1, input=1000, cache_read=90_000, cache_write=9_000, output=7777),
         with_model(MODEL, time_ns=NOON + 2, input=5, agent="explore"),
         with_model(MODEL, time_ns=NOON + 3, input=0, output=0, failed=True),
+        with_model("wise", time_ns=NOON + 4, input=500, kind="advisor"),
     ]
     found = status(book_of(session("s", *rows)))["context"]
     assert found == {
