@@ -195,6 +195,8 @@ def test_a_user_gives_a_name_another_price():
         assert nano("gateway", "my-name", book=book, **kind) == nano("anthropic", "claude-opus-4-8", **kind)
     assert nano("ollama", "my-name", book=book) == nano("anthropic", "claude-opus-4-8")
     assert nano("x", "house", usage=MILLION, book=book) == 3 * 10**9
+    fast = PriceBook.load({"quick": "openai/gpt-5.6-sol-fast"})
+    assert nano("x", "quick", book=fast) == nano("openai", "gpt-5.6-sol", service_tier="priority")
     assert "your alias 'My-Name' of anthropic/claude-opus-4-8" in book.explain("", "my-name").source
     assert PriceBook.load({"a": "nobody/knows"}).explain("", "a") is None
     assert pickle.loads(pickle.dumps(book)).fingerprint == book.fingerprint  # a worker's
