@@ -1,5 +1,6 @@
 """What the price list does not have: factors of regions and tiers, prices of searches, names that models have elsewhere."""
 
+import pickle
 from datetime import UTC, datetime
 
 import pytest
@@ -129,6 +130,9 @@ NAMES = [
     ("", "omniroute:claude-sonnet-4-6", "anthropic", "claude-sonnet-4-6"),
     ("omniroute", "omniroute:openai/gpt-5.5", "openai", "gpt-5.5"),
     ("cline", "cline-pass/kimi-k2.6", "moonshotai", "kimi-k2.6"),
+    ("anthropic", "omniroute:openai/gpt-5.5", "openai", "gpt-5.5"),
+    ("openai", "omniroute:cc/claude-opus-4-8", "anthropic", "claude-opus-4-8"),
+    ("", "moonshotai/kimi-k2.6@2026-04-20", "moonshotai", "kimi-k2.6"),
     ("openrouter", "openrouter/anthropic/claude-sonnet-4.6:thinking", "openrouter", "anthropic/claude-sonnet-4.6"),
     ("", "openrouter/anthropic/claude-sonnet-4:thinking", "anthropic", "claude-sonnet-4-0"),
     ("", "anthropic/claude-sonnet-4-5@20250929", "anthropic", "claude-sonnet-4-5"),
@@ -165,6 +169,9 @@ def test_names_that_models_have_elsewhere_have_their_price(provider, model, vend
         ("ollama", "kimi-k2.6:thinking"),
         ("", "openrouter/nobody/knows:thinking"),
         ("lmstudio", "openrouter/anthropic/claude-sonnet-4"),
+        ("groq", "kimi-k2.6:thinking"),
+        ("openai", "openai/gpt-5.5@nonsense"),
+        ("azure", "gpt-5.6-sol-fast"),
     ],
 )
 def test_names_that_only_look_alike_have_no_price(provider, model):
@@ -188,8 +195,11 @@ def test_a_user_gives_a_name_another_price():
         assert nano("gateway", "my-name", book=book, **kind) == nano("anthropic", "claude-opus-4-8", **kind)
     assert nano("ollama", "my-name", book=book) == nano("anthropic", "claude-opus-4-8")
     assert nano("x", "house", usage=MILLION, book=book) == 3 * 10**9
+    fast = PriceBook.load({"quick": "openai/gpt-5.6-sol-fast"})
+    assert nano("x", "quick", book=fast) == nano("openai", "gpt-5.6-sol", service_tier="priority")
     assert "your alias 'My-Name' of anthropic/claude-opus-4-8" in book.explain("", "my-name").source
     assert PriceBook.load({"a": "nobody/knows"}).explain("", "a") is None
+    assert pickle.loads(pickle.dumps(book)).fingerprint == book.fingerprint  # a worker's
     assert len({PriceBook.load(one).fingerprint for one in (None, table, {"a": "b/c"}, {"a": "b/d"})}) == 4
 
 
