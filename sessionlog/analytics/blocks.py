@@ -109,7 +109,7 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
         limits=rate_limits(book.query, chosen.now_ns),
         untimed_requests=_untimed(book, chosen),
         **findings_of(book),
-        archived_sessions=len(_distinct(book, "s.id", chosen, " AND s.archived")),
+        archived_sessions=len(_distinct(book, "s.id", chosen, " AND (s.archived OR s.rewritten)")),
         found_blocks=len(newest_first),
     )
 

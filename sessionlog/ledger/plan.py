@@ -91,7 +91,7 @@ class Plan:
 
     def _resume(self, row: File, log: Log, identity: Identity) -> Resume | None:
         """Where a scan may be resumed: in the same file, if it has grown and all its problems are stored."""
-        old, source = _identity_of(row), log.source
+        old, source = identity_of(row), log.source
         is_same_log = old[:2] == identity[:2] and old[5] == identity[5]
         is_same_parser = (row.source, row.parser) == (source.id, source.parser_version)
         has_grown = identity[2] > old[2] or (identity[2:5] == old[2:5] and not row.settled)
@@ -130,10 +130,10 @@ def _known_logs(book: Book, paths: Iterable[str] | None) -> dict[str, File]:
 def _is_current(row: File, parser: int, identity: Identity) -> bool:
     """Whether a log is unchanged since it was read, and was read by the present version of its parser."""
     return bool(
-        row.settled and row.parser == parser and row.missing != UNREADABLE and is_same(_identity_of(row), identity)
+        row.settled and row.parser == parser and row.missing != UNREADABLE and is_same(identity_of(row), identity)
     )
 
 
-def _identity_of(row: File) -> Identity:
+def identity_of(row: File) -> Identity:
     """Return the identity that a log had when it was read."""
     return row.device, row.inode, row.size, row.mtime_ns, row.ctime_ns, row.beside

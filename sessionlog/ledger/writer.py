@@ -7,8 +7,7 @@ does not depend on the order in which logs were read, lost or forgotten.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from sessionlog.ledger.columns import Call, Limit, Response
 from sessionlog.ledger.costs import COSTS, PricedLabels, costs_of
@@ -20,6 +19,7 @@ from sessionlog.ledger.scanning import Scanned
 from sessionlog.ledger.statements import insert_rows, select_rows, write
 from sessionlog.ledger.storable import storable
 from sessionlog.ledger.trust import is_unreconciled
+from sessionlog.ledger.vanished import find_vanished, keep_vanished, let_go, set_aside
 from sessionlog.pricing.book import PriceBook
 from sessionlog.sources.record import Limit as ReportedLimit
 
@@ -57,15 +57,21 @@ class Writer:
         self.ids = InternedIds(self._connection)
         self._rows = RowWriter(self._connection, self.ids, self._prices)
 
-    def insert(self, file_id: int, scanned: Scanned, handed: HandedOver | None = None) -> None:
+    def insert(
+        self, file_id: int, scanned: Scanned, handed: HandedOver | None = None, *, was_rewritten: bool = False
+    ) -> None:
         """Insert the rows of a log, in place of its earlier ones if it was read from the start.
 
         Args:
             file_id: The log.
             scanned: The result of its scan.
             handed: Where its rows are copied from; None if they are made here.
+            was_rewritten: The log has changed since it was read, by the same parser.
         """
         resumed = not scanned.from_start
+        keeps = was_rewritten and not resumed
+        if keeps:
+            set_aside(self._connection, file_id)
         if not resumed:
             self.drop(file_id)
         elif scanned.scan.replaced_count:
@@ -81,6 +87,12 @@ class Writer:
         for session_id in sessions:
             self._touched.add(session_id, _NO_RESPONSE if resumed else None)
         self._touch_new(file_id, n, m, resumed=resumed)
+        if keeps:
+            keep_vanished(self._connection, file_id)
+        kept = None if self.is_first else find_vanished(self._connection, file_id)
+        if kept is not None:
+            self.touch([kept])
+            let_go(self._connection, kept, file_id, n)
         self._limits(file_id, scanned)
 
     def append(self, file_id: int, responses: Iterable[Response], calls: Iterable[Call]) -> None:
@@ -100,7 +112,7 @@ class Writer:
 
     def _session(self, row: Response | Call) -> int:
         """Return the id of a session whose name a row has, which has changed."""
-        session_id = self.ids.session_id(row.session_id)  # type: ignore[arg-type] # a name
+        session_id = self.ids.session_id(row.session_id)
         self._touched.add(session_id, _NO_RESPONSE)
         return session_id
 
@@ -150,7 +162,9 @@ class Writer:
             self._touched.add(session_id, time_ns)
             if family is not None:
                 self._touched.families.add(family)
-        self._write("DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, row[0]) for row in rows])
+        write(
+            self._connection, "DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, row[0]) for row in rows]
+        )
 
     def touch(self, file_ids: Iterable[int]) -> None:
         """Note that the sessions of these logs have to be reconciled: a log is gone, or is back."""
@@ -191,7 +205,7 @@ class Writer:
                 costs = labels.costs(labels.number(self.ids.label(row.label_id)), row)
                 if costs != costs_of(row):
                     changed.append((*costs, row.file_id, row.n))
-            self._write(_SET_COSTS, changed)
+            write(self._connection, _SET_COSTS, changed)
             last = (rows[-1].file_id, rows[-1].n)
         self.touch_all()
 
@@ -200,9 +214,6 @@ class Writer:
         reconcile(self._connection, self.ids, self._touched)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
         self.is_first, self._touched = False, Touched()
-
-    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        write(self._connection, statement, rows)
 
 
 def _limit_row(file_id: int, source: str, limit: ReportedLimit) -> Limit:

@@ -110,6 +110,7 @@ from sessionlog.sources.record import server_of
 from sessionlog.sources.values import read_counts
 
 _PROVIDER = "anthropic"
+_NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}  # of most responses
 _SYNTHETIC = "<synthetic>"
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _RETENTION_DAYS = 30
@@ -258,6 +259,7 @@ class Row(Struct, rename="camel", gc=False):
     is_aborted_mid_stream: Any = None
     is_meta: Any = None
     is_compact_summary: Any = None
+    api_block_index: Any = None
     cost_usd: Any = msgspec.field(default=None, name="costUSD")
     duration_ms: Any = None
     compact_metadata: Any = None
@@ -535,10 +537,13 @@ def _response(
     usage, speed, tier, region, searches = message.usage, "", "", "", 0
     counts = _tokens(usage, state)
     if isinstance(usage, Usage):
-        speed = "" if usage.speed == "standard" else read_speed(usage.speed)
-        tier = "" if usage.service_tier == "standard" else read_tier(usage.service_tier)
-        region = read_region(usage.inference_geo)
-        if usage.server_tool_use is not None and counts is not None:
+        if usage.speed is not None and usage.speed != "standard":
+            speed = read_speed(usage.speed)
+        if usage.service_tier is not None and usage.service_tier != "standard":
+            tier = read_tier(usage.service_tier)
+        if usage.inference_geo is not None:
+            region = read_region(usage.inference_geo)
+        if usage.server_tool_use is not None and usage.server_tool_use != _NO_SEARCHES and counts is not None:
             searches, issue = read_searches({"server_tool_use": usage.server_tool_use})
             counts = Tokens(counts.usage, (*counts.issues, issue)) if issue else counts
     key = message_id = name(message.id)
@@ -546,7 +551,8 @@ def _response(
         key = f"{key}:{name(row.request_id)}"
     elif key:
         used, version = counts.usage if counts is not None else _NO_TOKENS, name(state.head[3])
-        key = key_of(key, used, time, version, state.unnamed, thread, is_whole=stop is not None)
+        block = row.api_block_index if isinstance(row, Row) and type(row.api_block_index) is int else -1
+        key = key_of(key, used, time, version, state.unnamed, thread, stop=name(stop), block=block)
         rank = _rank_unnamed(rank, version)
     is_partial = not stop and row.is_aborted_mid_stream is True
     if counts is not None and not is_failed:
@@ -915,7 +921,7 @@ SOURCE = source(
     recognises=_recognises,
     session_of=_session_of,
     name_sessions=_log_names,
-    parser_version=7,
+    parser_version=8,
     retention=_retention,
     sidecars=lambda path: (_description(path),) if _is_part(path) else (),
     subagent_logs=_subagent_logs,

@@ -5,8 +5,9 @@ Vertex), or a gateway gives one id to every answer. Then the key has what copies
 time and its input. Up to 2.0.14 copies get new times, so there it is the input alone.
 
 Two rows with one message id are two responses if a prompt stands between them, or a tool's result, or if their inputs
-differ. Two exceptions: while an answer is streamed, a gateway may log no input, or less of it, and a tool may be done
-before the answer is. Both show in rows that have no stop reason yet.
+differ. Two exceptions. While an answer is streamed, as rows without a stop reason show, its input may be logged as none
+or estimated. And a tool may be done before the next call of its answer is written: then the rows have equal counts,
+which the answer to a result never has, and in newer versions the numbers of their blocks go on.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Unnamed(Struct):
         id: Its message id.
         key: Its key.
         given: Its input, as far as it is known.
-        is_whole: It has a stop reason.
+        output: Its output so far.
+        stop: Its stop reason; "" while that is unknown.
+        block: The number of its last block; -1 where that is not logged.
         is_answered: A tool's result came after it, or text that the agent program inserted.
         is_over: A prompt came after it.
     """
@@ -39,37 +42,56 @@ class Unnamed(Struct):
     id: str
     key: str
     given: Input
-    is_whole: bool
+    output: int
+    stop: str
+    block: int
     is_answered: bool = False
     is_over: bool = False
 
-    def goes_on(self, message_id: str, given: Input) -> bool:
-        """Whether a row is one of this response's."""
-        if message_id != self.id or self.is_over:
+    def goes_on(self, other: Unnamed) -> bool:
+        """Whether another row is one of this response's."""
+        if other.id != self.id or self.is_over:
             return False
-        if given == self.given and not self.is_answered:
-            return True
-        return not self.is_whole and any((*given, *self.given)) and _may_be_one(given, self.given)
+        if not self.is_answered:
+            return other.given == self.given or not self.stop
+        if not any((*other.given, *self.given)) or not _may_be_one(other.given, self.given):
+            return False
+        if other.given == self.given and min(self.block, other.block) >= 0:
+            return other.block > self.block
+        return not self.stop or (self.stop, self.output, self.given) == (other.stop, other.output, other.given)
 
 
 def key_of(
     message_id: str, usage: TokenUsage, time: int | None, version: str, last: dict[str, Unnamed], thread: str,
-    *, is_whole: bool,
+    *, stop: str, block: int,
 ) -> str:  # fmt: skip
-    """Return the key of a row without a request id, and keep its response as the last one of its thread."""
+    """Return the key of a row without a request id, and keep its response as the last one of its thread.
+
+    Args:
+        message_id: Its message id.
+        usage: Its tokens.
+        time: Its time.
+        version: The version of Claude Code.
+        last: Thread → its last response.
+        thread: The row's thread.
+        stop: Its stop reason; "" for none.
+        block: The number of its block; -1 where that is not logged.
+    """
     given = (usage.input, usage.cache_read, usage.cache_write)
+    row = Unnamed(message_id, "", given, usage.output, stop, block)
     known = last.get(thread)
-    if known is not None and known.goes_on(message_id, given):
+    if known is not None and known.goes_on(row):
         known.given = max(given, known.given, key=sum)
-        known.is_whole |= is_whole
+        known.output, known.block = max(usage.output, known.output), max(block, known.block)
+        known.stop = stop or known.stop
         return known.key
     stamp = "" if time is None or copies_have_new_times(version) else f"{time}."
-    key = f"{message_id}:@{stamp}{'.'.join(map(str, given))}"
+    row.key = f"{message_id}:@{stamp}{'.'.join(map(str, given))}"
     last.pop(thread, None)
-    last[thread] = Unnamed(message_id, key, given, is_whole)
+    last[thread] = row
     if len(last) > _MOST_THREADS:
         del last[next(iter(last))]
-    return key
+    return row.key
 
 
 def _may_be_one(given: Input, other: Input) -> bool:

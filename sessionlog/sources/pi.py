@@ -28,8 +28,8 @@ the answer began. The system prompt is a message with `sections`. Traps:
 - A `toolResult` may carry `usage` of its own: what the tool asked other models.
 - A session is named by its file; header ids are the same.
 - Prime Agent: `child_usage_attributed` (targetId, childId, childUsage, aggregateUsage) is what a sub-agent has used. It
-  counts if that has left no log: none under its id, and where the row does not name it, none at all, nor a response
-  with the same numbers. A log that was written anew has the aggregate in the answer already.
+  counts if that has left no log: none under its id, and where the row does not name it, none with the same numbers, nor
+  a response with them. A log that was written anew has the aggregate in the answer already.
 - `service_tier_change` holds for the requests from there on, `default` is the standard one.
 
 Seen: versions 1 to 3 of the format, 2025 to November 2026.
@@ -41,6 +41,7 @@ import os
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -195,7 +196,7 @@ class Conversation(Struct):
         parent: The session that it was forked from.
         family: The session that a sub-agent's log belongs to; "" for a session's own log.
         artifacts: The folder with the logs of its sub-agents, of Prime Agent.
-        logged: Sub-agents that have left a log there.
+        logged: Sub-agents that have left a log there, or numbers of them.
         answers: Entry id of the last answers → their tokens, with those of sub-agents so far.
     """
 
@@ -217,6 +218,7 @@ class Conversation(Struct):
 
 KeyOf = Callable[[Row, Message, TokenUsage], str]
 _parts = Typed(list[Part])
+_ROWS = json_lines(Row)
 
 
 def _begin(path: str) -> Conversation:
@@ -410,7 +412,7 @@ def _child(row: Row, time: int | None, chat: Conversation) -> Steps:
     if before is not None:
         chat.answers[target] = whole or before + counts.usage
     children = set(filter(None, map(name, (row.child_id, row.rlm_child_id, row.child_session_id))))
-    if not counts.usage or _has_log(children, chat):
+    if not counts.usage or _has_log(children, counts.usage, chat):
         return
     superseded = [chat.parent] if chat.is_inherited else sorted(children)
     yield Session(thread=min(children, default=row.type), agent=SUB_AGENT)
@@ -430,15 +432,28 @@ def _child(row: Row, time: int | None, chat: Conversation) -> Steps:
     yield Session(thread="", agent=chat.agent)
 
 
-def _has_log(children: set[str], chat: Conversation) -> bool:
-    """Whether one of these sub-agents has left a log in the session's folder; any of them, if none is named."""
-    if not (children or {""}) & chat.logged and files.is_directory(chat.artifacts):
-        logs = [
-            log for log in walk_files([chat.artifacts], lambda name: name.endswith(LOG_SUFFIXES)) if type(log) is str
-        ]
-        found = {part for log in logs for part in re.split(r"[/\\]", log[len(chat.artifacts) :])[:-1]}
-        chat.logged |= (found & children) or ({""} if logs else set())
-    return bool((children or {""}) & chat.logged)
+def _has_log(children: set[str], usage: TokenUsage, chat: Conversation) -> bool:
+    """Whether one of these sub-agents has left a log in the session's folder; if none is named, one of these counts."""
+    wanted = children or {_family("", usage)}
+    if not wanted & chat.logged and files.is_directory(chat.artifacts):
+        for log in walk_files([chat.artifacts], lambda name: name.endswith(LOG_SUFFIXES)):
+            if isinstance(log, str):
+                chat.logged |= wanted & {*re.split(r"[/\\]", log[len(chat.artifacts) :])[:-1]}
+                if not children and _family("", _used_in(log)) in wanted:
+                    chat.logged |= wanted
+    return bool(wanted & chat.logged)
+
+
+def _used_in(path: str) -> TokenUsage:
+    """What the answers in a log have used."""
+    reading, total = _ROWS.open(path, None), TokenUsage()
+    try:
+        for row in chain(reading.rows(), reading.last()):
+            if isinstance(row, Row) and row.message is not None and row.message.role == "assistant":
+                total += _counts(row.message.usage or {})[0].usage
+    finally:
+        reading.close()
+    return total
 
 
 def _family(session: str, usage: TokenUsage) -> str:
@@ -554,7 +569,7 @@ SOURCE = source(
     places=PLACES["pi"],
     logs="*.jsonl",
     not_logs=r"[/\\]subagent-artifacts[/\\]",  # streams of events
-    rows=json_lines(Row),
+    rows=_ROWS,
     steps=steps,
     state=_begin,
     state_type=Conversation,
