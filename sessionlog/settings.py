@@ -113,7 +113,7 @@ def _parse(path: str, content: bytes) -> dict[str, Any]:
             raise InvalidSettings(f"{path}: {key} must be a {'table' if kind is dict else 'string'}")
     for key, target in config.get("aliases", {}).items():
         if not isinstance(target, str):
-            raise InvalidSettings(f'{path}: aliases."{key}" must be a string: the name of a model, "vendor/model"')
+            raise InvalidSettings(f'{path}: aliases."{key}" must be a string, "vendor/model"; quote a key with a dot')
         if key in config.get("prices", {}):
             raise InvalidSettings(f'{path}: "{key}" has a price and an alias; remove one of them')
     return config

@@ -157,7 +157,7 @@ def test_a_tilde_is_the_home(env, tmp_path, monkeypatch):
         ("timezone = ['UTC']", "timezone must be a string"),
         ("prices = 'cheap'", "prices must be a table"),
         ("aliases = 'mine'", "aliases must be a table"),
-        ("[aliases]\nmine.one = 'a/b'", r'aliases\."mine" must be a string: the name of a model, "vendor/model"'),
+        ("[aliases]\nmine.one = 'a/b'", r'aliases\."mine" must be a string, "vendor/model"; quote a key with a dot'),
         ("[aliases]\nm = 'a/b'\n[prices.m]\ninput = 1", '"m" has a price and an alias; remove one of them'),
     ],
 )

@@ -151,13 +151,13 @@ class Book:
             return self.meta("own_prices") == "no"
         return self.meta("prices") == self._prices.fingerprint
 
-    def add_scan(self, scan: LogScan, path: str | None = None) -> None:
+    def add_scan(self, scan: LogScan) -> None:
         """Insert the result of a scan of one log, or of what was appended to a log that is known."""
         from sessionlog.ledger.columns import File, insert
         from sessionlog.ledger.scanning import Scanned
 
-        source, first = (scan.sessions[0].source, scan.sessions[0].path) if scan.sessions else ("", "")
-        writer, path = self._writer(), storable(first if path is None else path)
+        source, path = (scan.sessions[0].source, scan.sessions[0].path) if scan.sessions else ("", "")
+        writer, path = self._writer(), storable(path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
         named = problems_text(scan.problems)
         if row is None:

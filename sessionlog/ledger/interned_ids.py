@@ -47,7 +47,8 @@ class InternedIds:
         label: The way back.
         name_id: A tool's names → their number.
         name: The way back.
-        session: Session's id → its name.
+        session_id: (source, id, place) of a session → its number.
+        session: The way back, to its id.
         path: File's id → its path as bytes.
         has_new_sessions: A session was not known before this transaction.
     """
@@ -59,27 +60,19 @@ class InternedIds:
         self.label: Callable[[int], Label] = labels.rows.__getitem__
         self.name_id: Callable[[Name], int] = names.number
         self.name: Callable[[int], Name] = names.rows.__getitem__
-        self._sessions: dict[tuple[str, str, str], int] = {}
+        self.session_id = lru_cache(_KEPT)(self._session_id)
         self.session = lru_cache(_KEPT)(self._session)
         self.path = lru_cache(_KEPT)(self._path)
         self.has_new_sessions = False
 
-    def session_id(self, name: SessionName) -> int:
+    def _session_id(self, name: SessionName) -> int:
         """Return the number of a session, which may get its facts later."""
-        known = self._sessions.get(name)
-        if known is None:
-            row = self._connection.execute(
-                "SELECT id FROM all_sessions WHERE source = ? AND session = ? AND place = ?", name
-            ).fetchone()
-            if row is None:
-                known = self._connection.execute(_PLACEHOLDER, name).lastrowid or 0
-                self.has_new_sessions = True
-            else:
-                known = int(row[0])
-            if len(self._sessions) >= _KEPT:
-                self._sessions.clear()
-            self._sessions[name] = known
-        return known
+        sql = "SELECT id FROM all_sessions WHERE source = ? AND session = ? AND place = ?"
+        row = self._connection.execute(sql, name).fetchone()
+        if row is not None:
+            return int(row[0])
+        self.has_new_sessions = True
+        return self._connection.execute(_PLACEHOLDER, name).lastrowid or 0
 
     def _session(self, number: int) -> str:
         row = self._connection.execute("SELECT session FROM all_sessions WHERE id = ?", (number,)).fetchone()

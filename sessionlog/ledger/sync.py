@@ -153,16 +153,17 @@ class _Inserter:
         with without_waiting(self._connection):
             self._begin()
         self._writer = Writer(self._connection, self._book.prices)
-        changes = self._plan.missing
-        changed = [row for row in self._plan.known.values() if row.id in changes] if changes else []
-        for row in changed:
-            why = changes[row.id]
-            self._connection.execute(
-                "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?", (why, row.id, row.stamp)
-            )
-            if ELSEWHERE in {why, row.missing}:
-                self._writer.move(row.id, counts=why != ELSEWHERE)
-        self._writer.touch(changes)
+        for row in self._plan.known.values() if self._plan.missing else ():
+            if row.id in self._plan.missing:
+                self._mark(row, self._plan.missing[row.id])
+
+    def _mark(self, row: File, missing: int) -> None:
+        """Set whether a log is missing, unless another process has read it meanwhile."""
+        sql = "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ? AND stamp = ?"
+        self._connection.execute(sql, (missing, row.id, row.stamp))
+        if ELSEWHERE in {missing, row.missing}:
+            self._writer.move(row.id, counts=missing != ELSEWHERE)
+        self._writer.touch([row.id])
 
     def _begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -191,33 +192,22 @@ class _Inserter:
         row = next(select_rows(self._connection, File, "files r WHERE path = ?", (stored_path(job.path),)), None)
         if (None if row is None else row.stamp) != (None if before is None else before.stamp):
             return
-        if scanned.failed:
-            self._mark_unreadable(row, scanned)
+        if scanned.failed:  # its rows stay, the report names it, and the next sync tries again
+            self.failed += 1
+            self._book.note(scanned.scan.problems)
+            if row is not None and row.missing != UNREADABLE:
+                self._mark(row, UNREADABLE)
             return
+        if row is not None and row.missing:
+            self._mark(row, HERE)
         values = _file_values(job, scanned, self._plan.sources[job.source].parser_version, row)
         file_id = self._connection.execute(_INSERT, values).lastrowid or 0
         if row is None or _is_another(row, scanned, job.path):
             self._new.append(job)
-        if row is not None and row.missing == ELSEWHERE:
-            self._writer.move(file_id, counts=True)
         self._writer.insert(file_id, scanned, handed, was_rewritten=_was_rewritten(row, scanned, values))
-        if row is not None and row.missing:
-            self._writer.touch([file_id])
         resume = scanned.scan.resume
         if resume is not None and scanned.prefix and isinstance(resume.state, bytes):
             self._connection.execute("INSERT OR REPLACE INTO resumes VALUES (?, ?)", (file_id, resume.state))
-
-    def _mark_unreadable(self, row: File | None, scanned: Scanned) -> None:
-        """Mark a log that cannot be read now: its rows stay, the report names it, and the next sync tries again."""
-        self.failed += 1
-        self._book.note(scanned.scan.problems)
-        if row is not None and row.missing != UNREADABLE:
-            self._connection.execute(
-                "UPDATE files SET missing = ?, stamp = stamp + 1 WHERE id = ?", (UNREADABLE, row.id)
-            )
-            if row.missing == ELSEWHERE:
-                self._writer.move(row.id, counts=True)
-            self._writer.touch([row.id])
 
     def commit(self, *, is_last: bool = False) -> None:
         """Commit the batch, and drop the rows of logs that were only renamed; `is_last` ends the sync.
@@ -285,18 +275,12 @@ def _file_values(job: Job, scanned: Scanned, parser: int, row: File | None) -> F
     if not scanned.from_start and row is not None and job.resume is not None:
         before = [one for one in problems_of(row.named) if one.offset < job.resume.offset]
         problems = Problems(count=problems.count + len(before), first=(*before, *problems.first))
-    device, inode, size, mtime_ns, ctime_ns, beside = scanned.identity or (0, 0, 0, 0, 0, "")
     return File(
-        id=None if row is None else row.id,
-        path=stored_path(job.path),
-        source=job.source,
-        parser=parser,
-        device=device,
-        inode=inode,
-        size=size,
-        mtime_ns=mtime_ns,
-        ctime_ns=ctime_ns,
-        beside=beside,
+        None if row is None else row.id,
+        stored_path(job.path),
+        job.source,
+        parser,
+        *(scanned.identity or (0, 0, 0, 0, 0, "")),
         settled=scanned.settled and scanned.identity is not None,
         offset=scanned.offset,
         line=0 if resume is None else resume.line,

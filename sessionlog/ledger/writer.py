@@ -7,8 +7,7 @@ does not depend on the order in which logs were read, lost or forgotten.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from sessionlog.ledger.columns import Call, Limit, Response
 from sessionlog.ledger.costs import COSTS, PricedLabels, costs_of
@@ -113,7 +112,7 @@ class Writer:
 
     def _session(self, row: Response | Call) -> int:
         """Return the id of a session whose name a row has, which has changed."""
-        session_id = self.ids.session_id(row.session_id)  # type: ignore[arg-type] # a name
+        session_id = self.ids.session_id(row.session_id)
         self._touched.add(session_id, _NO_RESPONSE)
         return session_id
 
@@ -163,7 +162,9 @@ class Writer:
             self._touched.add(session_id, time_ns)
             if family is not None:
                 self._touched.families.add(family)
-        self._write("DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, row[0]) for row in rows])
+        write(
+            self._connection, "DELETE FROM responses WHERE file_id = ? AND n = ?", [(file_id, row[0]) for row in rows]
+        )
 
     def touch(self, file_ids: Iterable[int]) -> None:
         """Note that the sessions of these logs have to be reconciled: a log is gone, or is back."""
@@ -204,7 +205,7 @@ class Writer:
                 costs = labels.costs(labels.number(self.ids.label(row.label_id)), row)
                 if costs != costs_of(row):
                     changed.append((*costs, row.file_id, row.n))
-            self._write(_SET_COSTS, changed)
+            write(self._connection, _SET_COSTS, changed)
             last = (rows[-1].file_id, rows[-1].n)
         self.touch_all()
 
@@ -213,9 +214,6 @@ class Writer:
         reconcile(self._connection, self.ids, self._touched)
         self._connection.execute("DELETE FROM meta WHERE name = 'unreconciled'")
         self.is_first, self._touched = False, Touched()
-
-    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        write(self._connection, statement, rows)
 
 
 def _limit_row(file_id: int, source: str, limit: ReportedLimit) -> Limit:

@@ -95,13 +95,15 @@ class Billing:
                 return found
         return None
 
-    def without_route(self, name: str) -> str:
-        """Return a name without what a gateway writes before and behind it."""
+    def without_route(self, name: str) -> tuple[str, bool]:
+        """Return a name without what a gateway writes before and behind it, and whether there was something before."""
+        plain = name
         for route in self.entries["routes"]:
-            name = name.removeprefix(route)
+            plain = plain.removeprefix(route)
+        is_routed = plain != name
         for tag in self.entries["tags"]:
-            name = name.removesuffix(tag)
-        return name
+            plain = plain.removesuffix(tag)
+        return plain, is_routed
 
     def _of(self, section: str, listing: Listing, today: str | None) -> Iterator[Entry]:
         name = listing.model["id"].lower()

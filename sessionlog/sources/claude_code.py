@@ -110,6 +110,7 @@ from sessionlog.sources.record import server_of
 from sessionlog.sources.values import read_counts
 
 _PROVIDER = "anthropic"
+_NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}  # of most responses
 _SYNTHETIC = "<synthetic>"
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _RETENTION_DAYS = 30
@@ -541,12 +542,14 @@ def _response(
     usage, speed, tier, region, searches = message.usage, "", "", "", 0
     counts = _tokens(usage, state)
     if isinstance(usage, Usage):
-        speed = "" if usage.speed == "standard" else read_speed(usage.speed)
-        tier = "" if usage.service_tier == "standard" else read_tier(usage.service_tier)
-        region = read_region(usage.inference_geo) if usage.inference_geo else ""
-        tools = usage.server_tool_use
-        if counts is not None and isinstance(tools, dict) and tools.get("web_search_requests"):
-            searches, issue = read_searches({"server_tool_use": tools})
+        if usage.speed is not None and usage.speed != "standard":
+            speed = read_speed(usage.speed)
+        if usage.service_tier is not None and usage.service_tier != "standard":
+            tier = read_tier(usage.service_tier)
+        if usage.inference_geo is not None:
+            region = read_region(usage.inference_geo)
+        if usage.server_tool_use is not None and usage.server_tool_use != _NO_SEARCHES and counts is not None:
+            searches, issue = read_searches({"server_tool_use": usage.server_tool_use})
             counts = Tokens(counts.usage, (*counts.issues, issue)) if issue else counts
     key = message_id = name(message.id)
     if key and row.request_id:

@@ -474,63 +474,49 @@ class UsageFold:
             self._set_status(session, "error" if step.failed else None, step.error)
         key = step.key or self._place()[0]
         known = self._open.get((session.id, key, rank))
-        if known is not None:
-            self._add_row(known, step)
-        elif step.parent:
-            self._open_inner(session, step, key)
-        else:
+        if known is None:
             self._open_response(session, step, key)
+        else:
+            self._add_row(known, step)
         if step.final:
             self._thread(session).is_answering = False
 
     def _open_response(self, session: SessionState, step: Response, key: str) -> None:
-        thread = self._open_answer(session, key)
-        time_ns, rank, is_copy = step.time, step.rank, step.is_copy
-        begun_ns, after_ns, part_ns = thread.begun_ns, thread.asked_ns, thread.part_ns
-        asked_ns = begun_ns if step.asked is None and not is_copy else step.asked
-        if after_ns is not None and after_ns == begun_ns:
-            after_ns = thread.asked_ns = None  # answered now: when the next response was asked for is another matter
-        if part_ns is not None and (time_ns is None or (after_ns is not None and part_ns <= after_ns <= time_ns)):
-            time_ns = part_ns  # the counts were logged after the tools had run
+        time_ns, rank, is_copy, asked_ns, active_ms = step.time, step.rank, step.is_copy, step.asked, 0
         model = step.model and cut_name(step.model)
-        if model and rank != _EMBEDDED and not self._thread_id:
-            session.model = model
-        active_ms = 0
-        if session.active_ns and rank != _EMBEDDED and not is_copy:
-            active_ms, session.active_ns = divmod(session.active_ns, _MS)
-        record = self._record(session, thread, step, key, time_ns, 0 if session.is_subagent_log else active_ms)
-        if not session.inherited:
-            session.responses += 1
-        thread.responses += 1
-        self._open_record(session, record, step, asked_ns)
-
-    def _open_inner(self, session: SessionState, step: Response, key: str) -> None:
-        """Open a response that was made while its parent was: it takes none of the time of the parent's thread."""
-        record = self._record(session, self._thread(session), step, key, step.time, 0)
-        self._open_record(session, record, step, step.asked)
-
-    def _open_record(self, session: SessionState, record: Record, step: Response, asked_ns: int | None) -> None:
-        self._open[session.id, record.key, step.rank] = OpenResponse(
-            record, session.id, self._thread_id, asked_ns, record.time_ns, step.finish
+        if step.parent:  # made while its parent was: it takes none of the time of the parent's thread
+            thread = self._thread(session)
+        else:
+            thread = self._open_answer(session, key)
+            begun_ns, after_ns, part_ns = thread.begun_ns, thread.asked_ns, thread.part_ns
+            asked_ns = begun_ns if asked_ns is None and not is_copy else asked_ns
+            if after_ns is not None and after_ns == begun_ns:
+                after_ns = thread.asked_ns = None  # answered now: when the next one was asked for is another matter
+            if part_ns is not None and (time_ns is None or (after_ns is not None and part_ns <= after_ns <= time_ns)):
+                time_ns = part_ns  # the counts were logged after the tools had run
+            if model and rank != _EMBEDDED and not self._thread_id:
+                session.model = model
+            if session.active_ns and rank != _EMBEDDED and not is_copy:
+                active_ms, session.active_ns = divmod(session.active_ns, _MS)
+            if not session.inherited:
+                session.responses += 1
+            thread.responses += 1
+        usage = _NOTHING if step.tokens is None else step.tokens.usage
+        record = Record(  # in the order of its class: by their names, so many values take six times as long
+            time_ns, (step.provider and cut_name(step.provider)) or session.provider, model or session.model,
+            (step.response_model and cut_name(step.response_model)) or None, usage, step.cost_nano, step.latency_ms, 1,
+            step.failed, 0 if session.is_subagent_log else active_ms, step.granularity, step.quality,
+            not step.failed or usage.total > 0, key, step.family, rank, step.superseded_by, session.folder,
+            session.branch, session.version, thread.agent, step.speed, step.service_tier,
+            step.skill and cut_name(step.skill), step.plugin and cut_name(step.plugin),
+            step.mcp and cut_name(step.mcp), step.response_id, step.summed, step.searches, step.extra_nano,
+            step.region and cut_name(step.region), step.kind, step.parent,
+        )  # fmt: skip
+        self._open[session.id, key, rank] = OpenResponse(
+            record, session.id, self._thread_id, asked_ns, time_ns, step.finish
         )
         if len(self._open) > _OPEN_RESPONSES:
             self._close(self._open.pop(next(iter(self._open))))
-
-    def _record(
-        self, session: SessionState, thread: Thread, step: Response, key: str, time_ns: int | None, active_ms: int
-    ) -> Record:
-        usage = _NOTHING if step.tokens is None else step.tokens.usage
-        model = step.model and cut_name(step.model)
-        return Record(  # in the order of its class: by their names, so many values take six times as long
-            time_ns, (step.provider and cut_name(step.provider)) or session.provider, model or session.model,
-            (step.response_model and cut_name(step.response_model)) or None, usage, step.cost_nano, step.latency_ms, 1,
-            step.failed, active_ms, step.granularity, step.quality,
-            not step.failed or usage.total > 0, key, step.family, step.rank, step.superseded_by, session.folder,
-            session.branch, session.version, thread.agent, step.speed, step.service_tier,
-            step.skill and cut_name(step.skill), step.plugin and cut_name(step.plugin),
-            step.mcp and cut_name(step.mcp), step.response_id, step.summed, step.searches,
-            step.extra_nano, step.region and cut_name(step.region), step.kind, step.parent,
-        )  # fmt: skip
 
     def _add_row(self, known: OpenResponse, step: Response) -> None:
         """Add a later row of a response: the greatest counts are the response's, the last known reason its end."""
