@@ -9,8 +9,8 @@ from functools import partial
 from time import time_ns
 
 from sessionlog.analytics.status.answer import nothing_known
-from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status, budget_rules_or_error
+from sessionlog.analytics.status.logs import ask_status
+from sessionlog.analytics.status.question import StatusQuestion, budget_rules_or_error
 from sessionlog.analytics.status.statusline_input import with_statusline_input
 from sessionlog.analytics.unreadable import UnreadableNote
 from sessionlog.analytics.zones import resolve_zone
