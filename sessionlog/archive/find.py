@@ -147,4 +147,4 @@ def _restore_work_dir(event: Event, place: str) -> Event:
 
 def _restore_path(problem: Problem, place: str) -> Problem:
     """A problem with the original's path."""
-    return replace(problem, path=problem.path.removeprefix(place), detail=problem.detail.replace(place, ""))
+    return problem._replace(path=problem.path.removeprefix(place), detail=problem.detail.replace(place, ""))
