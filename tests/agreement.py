@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from sessionlog.analytics.diff.side import read_side
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.status.logs import ask_status
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.cli.app import build_app
 from sessionlog.events.envelope import Event

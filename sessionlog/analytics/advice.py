@@ -23,7 +23,7 @@ from sessionlog.analytics.copied_responses import copied_responses
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.sums import USED, Costs, sums
+from sessionlog.analytics.sums import USED, Costs, sums, usd
 from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.archive.find import find_entry, open_session
@@ -49,7 +49,6 @@ BY = ("kind", "subject")
 SESSIONS_READ = 200
 """Sessions whose logs are read by default."""
 
-_NANO = 1_000_000_000
 _EVIDENCE = 3
 _GONE = "gone"
 
@@ -153,7 +152,7 @@ class AdviceRow(Costs):
     @property
     def before_cost_usd(self) -> float | None:
         """The cost in the time before, in US dollars."""
-        return None if self.before_nano is None else self.before_nano / _NANO
+        return usd(self.before_nano)
 
     @property
     def before_share(self) -> float | None:
@@ -235,8 +234,8 @@ class AdviceReport(Report):
         """What was read, and what was not."""
         return {
             "sessions_read": self.sessions_read, "before_sessions_read": self.before_sessions_read,
-            "sessions_left_out": self.sessions_left_out, "cost_read_usd": self.read_nano / _NANO,
-            "cost_left_out_usd": self.left_out_nano / _NANO,
+            "sessions_left_out": self.sessions_left_out, "cost_read_usd": usd(self.read_nano),
+            "cost_left_out_usd": usd(self.left_out_nano),
         }  # fmt: skip
 
     def footnotes(self) -> Iterator[str]:
@@ -466,7 +465,7 @@ def _nano(finding: Finding) -> int | None:
 
 
 def _usd(nano: int, is_estimated: bool) -> str:
-    return f"{'~' if is_estimated else ''}${nano / _NANO:,.2f}"
+    return f"{'~' if is_estimated else ''}${usd(nano):,.2f}"
 
 
 def _sum(values: Iterator[int | None]) -> int | None:

@@ -17,7 +17,7 @@ from sessionlog.analytics.limits import rate_limits
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import SummedRows, add_up, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.sums import IN_PROVENANCE, PROVENANCE, USED, Row, by_provenance, sums
+from sessionlog.analytics.sums import IN_PROVENANCE, PROVENANCE, USED, Row, by_provenance, models_by, sums
 from sessionlog.analytics.window import UsageWindow
 from sessionlog.errors import InvalidQuery
 from sessionlog.events.times import SECOND
@@ -37,11 +37,7 @@ USUAL_SOURCE = "claude-code"
 
 _HOUR_NS = 3600 * SECOND
 
-_MODELS = """
-SELECT block_hour(r.time_ns), l.model FROM {tables} WHERE {where}
-GROUP BY 1, 2 ORDER BY SUM(r.output) DESC, l.model
-"""
-
+_HOUR = "block_hour(r.time_ns)"
 _DISTINCT = "SELECT DISTINCT {what} FROM {tables} WHERE {where}"
 
 
@@ -96,7 +92,7 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
     _define_block_hour(book, _starts(book, replace(chosen, filters=of_sources, window=None), hours))
     blocks, known = _blocks(book, replace(chosen, window=None), hours)
     if chosen.window is not None:
-        touched = {hour for (hour,) in _distinct(book, "block_hour(r.time_ns)", chosen)}
+        touched = {hour for (hour,) in _distinct(book, _HOUR, chosen)}
         blocks = {hour: block for hour, block in blocks.items() if hour in touched}
     newest_first = tuple(block for _, block in sorted(blocks.items(), reverse=True))
     active = next((block for block in newest_first if block.is_active), None)
@@ -113,14 +109,14 @@ def _fold(book: Book, chosen: Selection, hours: int, *, only_active: bool) -> Bl
         limits=rate_limits(book.query, chosen.now_ns),
         untimed_requests=_untimed(book, chosen),
         **findings_of(book),
-        archived_sessions=len(_distinct(book, "s.id", chosen, " AND s.archived")),
+        archived_sessions=len(_distinct(book, "s.id", chosen, " AND (s.archived OR s.rewritten)")),
         found_blocks=len(newest_first),
     )
 
 
 def _sources(book: Book, selection: Selection, blocks: Container[int]) -> tuple[str, ...]:
     """The sources with records in the blocks or without a time; if there are none, all sources of the selection."""
-    known = _distinct(book, "block_hour(r.time_ns), s.source", replace(selection, window=None))
+    known = _distinct(book, f"{_HOUR}, s.source", replace(selection, window=None))
     shown = {source for hour, source in known if hour is None or hour in blocks}
     return tuple(sorted(shown or {source for _, source in known}))
 
@@ -173,9 +169,7 @@ def _blocks(book: Book, selection: Selection, length: int) -> tuple[dict[int, Bl
     """Start hour → block, and start hour → its requests by provenance."""
     tables, where, parameters = _until_now(selection)
     where = f"r.time_ns IS NOT NULL AND {where}"
-    models: dict[int, list[str]] = {}
-    for hour, model in book.query(_MODELS.format(tables=tables, where=where), parameters):
-        models.setdefault(hour, []).append(model)
+    models = models_by(book, _HOUR, tables, where, parameters)
     blocks: dict[int, Block] = {}
     known: dict[int, Mapping[str, int]] = {}
 
@@ -185,11 +179,11 @@ def _blocks(book: Book, selection: Selection, length: int) -> tuple[dict[int, Bl
         known[hour] = by_provenance({name: values.pop(name) for name in IN_PROVENANCE})
         blocks[hour] = Block(
             start_ns=start_ns, end_ns=end_ns, is_active=start_ns <= selection.now_ns < end_ns,
-            models=tuple(models[hour]), **values,
+            models=models[hour], **values,
         )  # fmt: skip
 
     names = (*USED, "first_ns", "last_ns", "sessions", *IN_PROVENANCE)
-    sums(book.query, add_block, names, tables, where, parameters, by={"hour": "block_hour(r.time_ns)"})
+    sums(book.query, add_block, names, tables, where, parameters, by={"hour": _HOUR})
     return blocks, known
 
 

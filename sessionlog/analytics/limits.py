@@ -7,6 +7,7 @@ reset. The module imports little, because a status line uses it, too.
 from __future__ import annotations
 
 from sessionlog.analytics.conditions import within_64_bits
+from sessionlog.analytics.sums import Row, read_rows
 from sessionlog.events.names import UNKNOWN
 from sessionlog.ledger.schema import ELSEWHERE
 
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 _MINUTE_NS = 60 * 1_000_000_000
 _LAST_NS = 253_402_300_799 * 1_000_000_000  # the end of the year 9999: a log may name a later time, a calendar cannot
 
-_LIMITS = f"""
-SELECT source, name, time_ns, used_percent, window_minutes, resets_ns, plan FROM limits
+_LIMIT = {
+    **{name: name for name in ("source", "name", "time_ns", "window_minutes", "resets_ns", "plan")},
+    "logged_percent": "used_percent",
+}
+_LIMITS = f"""FROM limits
 WHERE file_id NOT IN (SELECT id FROM files WHERE missing = {ELSEWHERE})
   AND (:source IS NULL OR source = :source) AND time_ns <= :now_ns
 ORDER BY time_ns, COALESCE(resets_ns, 0), used_percent, rowid
@@ -122,8 +126,9 @@ def rate_limits(query: Query, now_ns: int, source: str | None = None) -> tuple[R
         now_ns: The present; what was logged later does not count.
         source: Id of the source whose logs count; None for all sources.
     """
-    latest = {(row[0], row[1]): row for row in query(_LIMITS, {"source": source, "now_ns": within_64_bits(now_ns)})}
-    return tuple(sorted((RateLimit(*row, now_ns=now_ns) for row in latest.values()), key=_order))
+    found = read_rows(query, Row, _LIMIT, _LIMITS, {"source": source, "now_ns": within_64_bits(now_ns)})
+    latest = {(row.source, row.name): row for row in found}
+    return tuple(sorted((RateLimit(**vars(row), now_ns=now_ns) for row in latest.values()), key=_order))
 
 
 def _order(one: RateLimit) -> tuple[bool, str, float, str]:

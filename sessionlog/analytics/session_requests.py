@@ -10,8 +10,8 @@ import os
 import sqlite3
 from collections.abc import Mapping
 
+from sessionlog.analytics.status.logs import ask_status
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status
 from sessionlog.errors import SessionLogError
 
 

@@ -11,7 +11,7 @@ from sessionlog.analytics.conditions import STATUS
 from sessionlog.analytics.question import Question, answer
 from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.sums import USED, measures, reader, select
+from sessionlog.analytics.sums import USED, measures, models_by, reader, select
 from sessionlog.analytics.usage_row import COST_COLUMNS
 from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.errors import LedgerUnusable, SessionLogError
@@ -86,11 +86,6 @@ ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.p
 _ID = {"id": "r.session_id"}
 
 _SAME = ("source", "path", "status", "project", "harness", "route", "error")
-
-_MODELS = """
-SELECT s.id, l.model FROM {tables} WHERE {where}
-GROUP BY s.id, l.model ORDER BY SUM(r.output) DESC, l.model
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,14 +252,8 @@ def _listed(book: Book, selection: Selection, **only: str | int) -> SessionList:
 
 
 def _summaries(book: Book, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:
-    models: dict[int, tuple[str, ...]] = {}
+    models = models_by(book, "s.id", tables, where, parameters)
     same: dict[Any, Any] = {}  # many sessions have the same names: keep each once
-
-    def add_model(row: tuple[Any, ...]) -> None:
-        names = (*models.get(row[0], ()), row[1])
-        models[row[0]] = same.setdefault(names, names)
-
-    book.query(_MODELS.format(tables=tables, where=where), parameters, add_model)
     summed = select(measures((*USED, "active_ms")), f"FROM {tables} WHERE {where}", by=_ID)
     read = reader(_SESSION)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from sessionlog.analytics.conditions import Query
+    from sessionlog.ledger.book import Book
 
     T = TypeVar("T")
 
@@ -219,3 +220,18 @@ def sums(
 def by_provenance(counts: Mapping[str, int | None]) -> dict[str, int]:
     """Return kind of provenance → requests, from the measures `IN_PROVENANCE`."""
     return {kind: counts[name] or 0 for kind, name in zip(PROVENANCE, IN_PROVENANCE, strict=True)}
+
+
+def models_by(book: Book, key: str, tables: str, where: str, parameters: dict[str, Any]) -> dict[Any, tuple[str, ...]]:
+    """Return each value of an expression → its models, the one with the most output first."""
+    sql = f"SELECT {key}, l.model FROM {tables} WHERE {where} GROUP BY 1, 2 ORDER BY SUM(r.output) DESC, l.model"  # noqa: S608 - expressions of closed lists; values are bound
+    found: dict[Any, tuple[str, ...]] = {}
+    same: dict[tuple[str, ...], tuple[str, ...]] = {}  # many have the same models: keep each once
+
+    def add_model(row: tuple[Any, str]) -> None:
+        value, model = row
+        names = (*found.get(value, ()), model)
+        found[value] = same.setdefault(names, names)
+
+    book.query(sql, parameters, add_model)
+    return found

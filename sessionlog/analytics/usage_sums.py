@@ -53,7 +53,7 @@ ADDED = tuple(
 _SHARE = {
     "status": f"MAX({STATUS})",
     "whole_ms": "MAX(s.duration_ms)",
-    "archived": "MAX(s.archived)",
+    "archived": "MAX(s.archived OR s.rewritten)",
     **measures((*ADDED, "generation_us", "cost_is_partial", "latencies", *IN_PROVENANCE)),
 }
 """One pass over the records: sums per session and group. All other statements use these few rows."""
@@ -147,6 +147,6 @@ def count_provenance(query: Query, *, tables: str, where: str, parameters: Mappi
 
 
 def archived_sessions(query: Query) -> int:
-    """Return the number of sessions that only the ledger has."""
+    """Return the number of sessions of which something is in the ledger only."""
     [(count,)] = query("SELECT COUNT(DISTINCT session_id) FROM shares WHERE archived", {})
     return int(count)

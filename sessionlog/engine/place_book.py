@@ -121,7 +121,7 @@ _SESSIONS = f"""
 CREATE TEMP VIEW sessions AS SELECT session_key AS id, source, session, session_key::VARCHAR AS place, '' AS path,
     parent, 0 AS part, start_ns, last_ns, status AS end_status, project, harness, '{UNKNOWN_NAME}' AS route,
     duration_ms, '' AS prompt, '' AS error, '{{}}' AS metadata, turns, NULL::BIGINT AS last_turn_ns,
-    counted::INTEGER AS counted, 0 AS archived, 0 AS elsewhere, NULL::VARCHAR AS on_wire_of
+    counted::INTEGER AS counted, 0 AS archived, 0 AS rewritten, 0 AS elsewhere, NULL::VARCHAR AS on_wire_of
 FROM whole_sessions WHERE NOT absorbed
 """  # noqa: S608 - names of the schema, numbers, and quoted paths
 """A session's key is its place, too, as several may have one id."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PAYS = 64 << 20
 """Bytes from which two processes are faster than one: measured, starting them costs what scanning 10 MB does."""
 
-_SHARE = 4 << 20
+_SHARE = 8 << 20
 """Bytes of logs per task: with larger tasks workers finish unevenly, smaller ones cost more messages."""
 
 

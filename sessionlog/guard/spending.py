@@ -10,6 +10,7 @@ from sessionlog.analytics.budgets.rules import BudgetRule
 from sessionlog.analytics.budgets.states import budget_states, level_of
 from sessionlog.analytics.budgets.sums import is_excluded, time_of, use_of_sessions, use_since
 from sessionlog.analytics.conditions import matches
+from sessionlog.analytics.sums import Row, read_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ _MINUTE_NS = 60 * 1_000_000_000
 _RECENT_NS = 15 * _MINUTE_NS
 _SESSION = """SELECT id FROM sessions WHERE source = :source AND session = :session
     UNION ALL SELECT t.session_id FROM files f JOIN log_sessions t ON t.file_id = f.id WHERE f.path = :log LIMIT 1"""
-_LABELS = f"""SELECT DISTINCT l.provider, l.model, l.project FROM quarter_hours r JOIN labels l ON l.id = r.label_id
-    WHERE r.session_id = :id
+_LABEL = {name: f"l.{name}" for name in ("provider", "model", "project")}
+_LABELS = f"""FROM quarter_hours r JOIN labels l ON l.id = r.label_id WHERE r.session_id = :id
     AND r.last_ns > (SELECT MAX(last_ns) - {_RECENT_NS} FROM quarter_hours WHERE session_id = :id)"""  # noqa: S608 - a number
 
 
@@ -102,9 +103,10 @@ class Spending:
 
     def _labels(self) -> Iterator[dict[str, Any]]:
         """Yield the known source, provider, model and project of the session's requests."""
-        known = self._query(_LABELS, {"id": self.session}) if self.session is not None else []
-        for provider, model, project in known or [(None, self._hook.model or None, self._hook.cwd or None)]:
-            yield {"source": self._hook.agent.id, "provider": provider, "model": model, "project": project}
+        last = read_rows(self._query, Row, {}, _LABELS, {"id": self.session}, by=_LABEL)
+        unknown = {"provider": None, "model": self._hook.model or None, "project": self._hook.cwd or None}
+        for label in [row.keys for row in last] or [unknown]:
+            yield {"source": self._hook.agent.id, **label}
 
     def _matches(self, rule: BudgetRule, label: dict[str, Any]) -> bool:
         conditions, parameters = matches(rule.filters, {key: f":is_{key}" for key in rule.filters})

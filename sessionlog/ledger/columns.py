@@ -94,6 +94,7 @@ class Session(NamedTuple):
     elsewhere: int = 0
     on_wire_of: str | None = None
     home: int | None = None
+    rewritten: int = 0
 
 
 class Label(NamedTuple):

@@ -20,7 +20,7 @@ from sessionlog.ledger.columns import Call, Response, Session
 from sessionlog.ledger.copies import Names, label_of, merged_row, superseding_sessions, winners, winning_call
 from sessionlog.ledger.interned_ids import InternedIds
 from sessionlog.ledger.quarter_hours import fill_totals
-from sessionlog.ledger.schema import COPY_INDEXES, ELSEWHERE, GONE, INDEXES
+from sessionlog.ledger.schema import COPY_INDEXES, ELSEWHERE, GONE, INDEXES, VANISHED
 from sessionlog.ledger.sessions import session_row
 from sessionlog.ledger.statements import choose, insert_rows, select_rows
 from sessionlog.ledger.wire import decide, has_wire, spans_of
@@ -104,7 +104,7 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
     """Write the rows of touched sessions; return whether the set of known sessions may have changed."""
     chosen = choose(connection, None if touched.whole else touched.sessions)
     facts_of_logs = connection.execute(
-        f"""SELECT t.session_id, t.facts, COALESCE(f.missing, 0)
+        f"""SELECT t.session_id, t.facts, COALESCE(f.missing, 0), CAST(f.path AS TEXT) LIKE '%{VANISHED}'
             FROM log_sessions t LEFT JOIN files f ON f.id = t.file_id
             WHERE t.session_id {chosen} ORDER BY t.session_id, t.file_id, t.n"""  # noqa: S608 - no values
     )
@@ -115,8 +115,9 @@ def _reconcile_sessions(connection: sqlite3.Connection, ids: InternedIds, touche
         for session_id, group in some:
             lost.discard(session_id)
             here = [row for row in group if row[2] != ELSEWHERE]
-            facts, archived = [row[1] for row in here or group], all(missing == GONE for _, _, missing in here)
-            rows.append(session_row(session_id, facts, archived=archived, elsewhere=not here))
+            facts, archived = [row[1] for row in here or group], all(row[2] == GONE for row in here)
+            row = session_row(session_id, facts, archived=archived, elsewhere=not here)
+            rows.append(row._replace(rewritten=int(any(row[3] for row in here))))
         insert_rows(connection, "all_sessions", Session, rows)
     connection.executemany("DELETE FROM all_sessions WHERE id = ?", ((session_id,) for session_id in lost))
     return bool(lost or ids.has_new_sessions or touched.has_moved)

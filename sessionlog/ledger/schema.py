@@ -17,7 +17,7 @@ latency.
 
 from __future__ import annotations
 
-VERSION = 13
+VERSION = 14
 """`PRAGMA user_version`: to be raised when an older sessionlog can no longer read the file."""
 
 APPLICATION = 0x5E5510C6
@@ -30,6 +30,9 @@ LETTER = 4096
 
 HERE, GONE, ELSEWHERE, UNREADABLE = range(4)
 """Values of `files.missing`: the log exists; was deleted; is outside the places searched now; cannot be read."""
+
+VANISHED = ":vanished"
+"""The name, below the path of a log, under which responses that have vanished from it are kept (see `vanished`)."""
 
 CHANGES = "CREATE TABLE session_changes (session_id INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT"
 RESUMES = "CREATE TABLE resumes (file_id INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT"

@@ -24,7 +24,7 @@ _decode = Decoder().decode
 _FIELDS = tuple(name for name in ScannedSession.__struct_fields__ if name not in {"metadata", "records", "tools"})
 _values_of = attrgetter(*_FIELDS)
 _RENAMED = {"session": "session_id", "end_status": "status"}
-_OWN = ("id", "metadata", "archived", "elsewhere", "home")  # what a row has besides fields
+_OWN = ("id", "metadata", "archived", "elsewhere", "home", "rewritten")  # what a row has besides fields
 _PLACE = {name: number for number, name in enumerate((*_FIELDS, *_OWN))}
 _in_order = itemgetter(*(_PLACE[_RENAMED.get(name, name)] for name in Session._fields))
 
@@ -56,7 +56,7 @@ def _read_json(text: str) -> Any:
 def session_row(session_id: int, facts: Sequence[str], *, archived: bool, elsewhere: bool) -> Session:
     """Return a session's row, from the facts of all its logs."""
     whole = merge_sessions([facts_of(text) for text in facts])
-    own = (session_id, metadata_text(whole.metadata), archived, elsewhere, None)  # as `_OWN`
+    own = (session_id, metadata_text(whole.metadata), archived, elsewhere, None, 0)  # as `_OWN`
     row: tuple[Any, ...] = _in_order((*_values_of(whole), *own))
     return Session._make(map(_bound, row))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -34,13 +35,16 @@ def select_rows(
 
 
 def insert_rows(connection: sqlite3.Connection, table: str, row: type[Row], rows: Iterable[Row]) -> None:
-    """Insert or replace rows of a table; numbers beyond 64 bits are clamped."""
+    """Insert or replace rows of a table; numbers beyond 64 bits are clamped.
+
+    A None is bound as NaN, which SQLite stores as NULL: sqlite3 takes ten times as long for it as for a number.
+    """
     statement, left = insert(table, [column.name for column in columns_of(row)]), iter(rows)
     while some := list(islice(left, _BATCH)):
-        write(connection, statement, some)
+        write(connection, statement, [[math.nan if value is None else value for value in one] for one in some])
 
 
-def write(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def write(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
     """Run a statement for many rows; numbers beyond 64 bits are clamped."""
     try:
         connection.executemany(statement, rows)

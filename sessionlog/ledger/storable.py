@@ -5,7 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 _SATURATED = 2**63 - 1
@@ -19,7 +19,7 @@ def storable(name: str) -> str:
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def within_64_bits(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def within_64_bits(row: Sequence[Any]) -> tuple[Any, ...]:
     """Return a row with numbers beyond 64 bits clamped."""
     return tuple(
         max(-_SATURATED, min(_SATURATED, value)) if isinstance(value, int) and abs(value) > _SATURATED else value

@@ -12,9 +12,9 @@ import sqlite3
 
 from sessionlog.ledger.columns import Response, insert
 from sessionlog.ledger.identity import path_of, stored_path
-from sessionlog.ledger.schema import GONE
+from sessionlog.ledger.schema import GONE, VANISHED
 
-_NAME = os.sep + ":vanished"
+_NAME = os.sep + VANISHED
 _INSERT = insert("files", ("path", "source", "settled", "missing"))
 _WITH_ID = "n >= 0 AND response_id IS NOT NULL AND family IS NOT NULL"
 

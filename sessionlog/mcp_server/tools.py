@@ -18,8 +18,8 @@ from sessionlog.analytics.columns import counted
 from sessionlog.analytics.report import Report
 from sessionlog.analytics.session_requests import count_session_requests
 from sessionlog.analytics.sessions import list_sessions
-from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status, budget_rules, budget_rules_or_error
+from sessionlog.analytics.status.logs import ask_status
+from sessionlog.analytics.status.question import StatusQuestion, budget_rules, budget_rules_or_error
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.archive.find import open_session

@@ -277,9 +277,9 @@ class PriceBook:
         """Return the price of a name in the list; `routed` is the name with what a gateway wrote around it."""
         note = f"{routed} without its route" if routed else ""
         for one in self._billing.entries["suffixes"]:
-            base = find_listing(self._list, provider, name.removesuffix(one["suffix"]), is_routed=bool(routed))
-            is_meant = name.endswith(one["suffix"]) and base is not None and base.provider == one["provider"]
-            if base is not None and is_meant and not base.resold and self._has_kind(base, one["when"]):
+            plain = name.removesuffix(one["suffix"])
+            base = None if plain == name else find_listing(self._list, provider, plain, is_routed=bool(routed))
+            if base is not None and base.provider == one["provider"] and self._has_kind(base, one["when"]):
                 return _Found(price=base, when=one["when"], note=one["source"])
         listing = find_listing(self._list, provider, name, is_routed=bool(routed))
         return None if listing is None else _Found(price=listing, when={}, note=note)
@@ -288,11 +288,15 @@ class PriceBook:
         """Return the price that another name has: "vendor/model"."""
         vendor, _, model = name.partition("/")
         own = self._own.find(vendor, model)
-        found = find_listing(self._list, vendor, model) if own is None or isinstance(own, Alias) else own
-        return None if found is None else _Found(price=found, when={}, note=note)
+        if isinstance(own, OwnPrice):
+            return _Found(price=own, when={}, note=note)
+        found = self._listed(vendor, model.lower())
+        return None if found is None else replace(found, note=note)
 
     def _has_kind(self, listing: Listing, when: Mapping[str, str]) -> bool:
-        """Whether a listed model has, at any time, a price for such requests."""
+        """Whether a listed model has, at any time, a price for such requests of the vendor's own."""
+        if listing.resold:
+            return False
         if any(when.items() <= variant["when"].items() for variant in listing.model.get("variants", ())):
             return True
         return any(when.items() <= factor["when"].items() for factor in self._billing.factors(listing))

@@ -56,7 +56,7 @@ def render_verified(verified: Verified) -> Iterator[Line]:
     yield from _differences(verified.differences, verified.difference_count, "the logs have")
     if verified.left_out:
         logs = counted(verified.left_out, "log")
-        yield Line(f"· {logs} left out: new or changed since the ledger was brought up to date", "note")
+        yield Line(f"· {logs} left out: new or changed since the last `sessionlog ledger sync`", "note")
     yield _verdict(verified)
 
 

@@ -41,9 +41,9 @@ def limit_note(count: int, thing: str) -> str:
 
 
 def archived_note(count: int) -> str:
-    """Return the note on sessions whose logs are gone."""
+    """Return the note on sessions of which something is in no log any more."""
     gone = "is only remembered: its log is" if count == 1 else "are only remembered: their logs are"
-    return f"{counted(count, 'session')} here {gone} gone (--live leaves out what is gone)"
+    return f"{counted(count, 'session')} here {gone} gone, or shorter than before (--live leaves out what is gone)"
 
 
 def _ending(text: str) -> str:

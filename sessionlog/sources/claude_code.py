@@ -58,7 +58,7 @@ from msgspec import Raw, Struct, structs
 from sessionlog import files
 from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.tokens import TokenUsage
-from sessionlog.hashes import hash_name
+from sessionlog.hashes import blake2b, hash_with
 from sessionlog.reader.walk import LOG_SUFFIXES, walk_files
 from sessionlog.sources.claude_keys import Unnamed, copies_have_new_times, key_of
 from sessionlog.sources.find_places import expand_places
@@ -121,6 +121,7 @@ _FEW_TOKENS = 10
 _LONGEST_TOKEN = 16  # bytes; on average no text has tokens longer than that
 _HEAD_ROWS = 40
 _MOST_WRITTEN = 4096  # uuids
+_NO_SEED = blake2b(digest_size=8)
 _INTERRUPTED = "[Request interrupted"
 _WRAPPED = re.compile(
     r"\s*(?:<(?:command-|local-command-|bash-|system-reminder|ide_|user-prompt-submit-hook|task-notification)"
@@ -419,10 +420,8 @@ def _sent(row: FullRow) -> Step | None:
 
 def _is_repeated(row: Row, state: State, time: int | None) -> bool:
     """Whether a row is written again: known by a prompt or compaction of that uuid, with the rows up to the newest."""
-    content = row.message.content if row.message is not None else None
-    is_result = isinstance(content, list) and bool(content) and content[0].type == "tool_result"
-    if row.type in ("user", "system") and not is_result and isinstance(row.uuid, str):
-        key = hash_name(row.uuid, b"")
+    if row.type in ("user", "system") and isinstance(row.uuid, str) and not _has_result(row):
+        key = hash_with(_NO_SEED, row.uuid)
         if key in state.written:
             state.repeated = state.newest
             return True
@@ -434,15 +433,20 @@ def _is_repeated(row: Row, state: State, time: int | None) -> bool:
         if time is None or time <= state.repeated:
             return True
         state.repeated = None
-    if time is not None and time > state.newest:
-        state.newest = time
     return False
+
+
+def _has_result(row: Row) -> bool:
+    content = row.message.content if row.message is not None else None
+    return isinstance(content, list) and bool(content) and content[0].type == "tool_result"
 
 
 def _enter(row: Row, state: State, time: int | None, thread: str) -> list[Step] | None:
     """Return a `Session` step if the row's session, thread or facts are not those before; None for a repeated row."""
-    if _is_repeated(row, state, time):
+    if (row.type != "assistant" or state.repeated is not None) and _is_repeated(row, state, time):
         return None
+    if time is not None and time > state.newest:
+        state.newest = time
     head = (
         row.session_id, row.cwd, row.git_branch, row.version, thread, row.agent_type, row.attribution_agent,
         row.forked_from, row.request_session_id,
@@ -504,7 +508,8 @@ def _assistant(row: Row, state: State) -> list[Step]:
         if type(row) is FullRow:
             response.request = name(row.request_ref)
         found.append(response)
-        found += _inner(response, message.usage, name(row.uuid), state)
+        if isinstance(message.usage, Usage) and message.usage.iterations:
+            found += _inner(response, message.usage, name(row.uuid), state)
         if response.finish in _ENDS and not is_failed:
             found.append(Status(time, "success"))
     if is_side:
@@ -565,13 +570,20 @@ def _response(
         stop if isinstance(stop, str) else "", is_failed, text_of(text) if is_failed else "",
         "partial" if is_partial else "exact", text, reasoning, speed, tier, "" if is_failed else message_id,
     )  # fmt: skip
-    response.searches, response.region = searches, region
+    if searches or region:
+        response.searches, response.region = searches, region
     return response
+
+
+def _is_message(iteration: Any) -> bool:
+    return type(iteration) is dict and iteration.get("type") == "message"
 
 
 def _inner(response: Response, usage: Any, uuid: str, state: State) -> list[Step]:
     """Return the responses inside one, once: its rows repeat them."""
-    if response.failed or response.tokens is None or not isinstance(usage, Usage) or not usage.iterations:
+    if response.failed or response.tokens is None or not isinstance(usage, Usage):
+        return []
+    if not isinstance(usage.iterations, list) or all(map(_is_message, usage.iterations)):
         return []
     inner, issues = read_inner({"iterations": usage.iterations}, response.tokens.usage)
     used = sum((one.usage for one in inner), _NO_TOKENS)

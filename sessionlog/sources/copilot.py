@@ -28,12 +28,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sessionlog.errors import LogNotReadable, MissingExtra
 from sessionlog.events.tokens import read_count
+from sessionlog.reader.unpack import open_unpacked
 from sessionlog.sources.copilot_store import (
     COLUMNS,
     FOLDER,
@@ -86,6 +89,7 @@ from sessionlog.sources.kit import (
 from sessionlog.sources.places import PLACES
 from sessionlog.sources.record import ScannedSession
 
+_RECORD = b'"session.usage_record"'
 _CHARGED = int(CopyRank.ORIGINAL) + 1
 """The rank of a record with its cost: better than a row of the store with it, which is better than a record without."""
 
@@ -128,8 +132,22 @@ class State(Struct):
 
 
 def _begin(path: str) -> State:
+    return State(session=_session_of(path), store=_store_of(path))
+
+
+def _store_of(path: str) -> str:
+    """The store of a session's home; "" for a log that was copied elsewhere."""
     home = os.path.dirname(os.path.dirname(folder_of(path)))
-    return State(session=_session_of(path), store=os.path.join(home, STORE) if _is_in_place(path) else "")
+    return os.path.join(home, STORE) if _is_in_place(path) else ""
+
+
+def _sidecars(path: str) -> Iterator[str]:
+    """The store, for a log whose sums count only beyond its rows: newer logs have all of their requests themselves."""
+    store = _store_of(path)
+    if store and read_sums(store, _session_of(path), None):
+        with suppress(LogNotReadable, MissingExtra, OSError), open_unpacked(path)[0] as file:
+            if not any(_RECORD in line for line in file):
+                yield store
 
 
 def steps(row: Row | TableRow, state: State) -> Steps:
@@ -299,6 +317,7 @@ SOURCE = source(
     name_sessions=_name_sessions,
     is_apart=True,
     complete=_complete,
+    sidecars=_sidecars,
     has_totals=True,
     parser_version=6,
     session_of=_session_of,

@@ -4,9 +4,10 @@ import sqlite3
 
 import pytest
 
+from sessionlog.analytics.conditions import KEYS
 from sessionlog.analytics.report import SummedRows
 from sessionlog.analytics.sums import CLASSES, IN_PROVENANCE, OF_RECORDS, USED, Row, measures, select, sums
-from sessionlog.ledger.columns import Response, columns_of, names_of
+from sessionlog.ledger.columns import Label, Response, columns_of, names_of
 from sessionlog.ledger.quarter_hours import OF_PARTS
 from sessionlog.ledger.tables import tables
 
@@ -71,3 +72,9 @@ def test_rows_are_read_by_name(query):
     assert (one.requests, one.failed_requests, one.input_tokens, one.reasoning_tokens) == (5, 1, 2, 7)
     assert (one.total_tokens, one.prompt_tokens, one.known_nano, one.cost_is_partial) == (15, 12, 9, True)
     assert (other.requests, other.known_nano, other.cost_is_partial) == (1, None, False)
+
+
+def test_labels_are_group_keys():
+    """But for those that say how exact a row is, and the speed; the service tier has a shorter name."""
+    names = {"tier" if name == "service_tier" else name for name in Label._fields}
+    assert names - {*KEYS} == {"granularity", "quality", "speed"}

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from sessionlog.analytics.session_totals import session_totals
 from sessionlog.analytics.sessions import list_sessions
+from sessionlog.analytics.status.logs import ask_status
 from sessionlog.analytics.status.question import StatusQuestion
-from sessionlog.analytics.status.reader import ask_status
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.cli.app import build_app
 from sessionlog.errors import LogNotReadable

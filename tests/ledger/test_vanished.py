@@ -6,10 +6,11 @@ from itertools import count
 
 import pytest
 
+from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.ledger.ask import Where, ask
 from tests.ledger.entries import PRICES
 from tests.ledger.little_home import LittleHome
-from tests.ledger.little_logs import PATHS
+from tests.ledger.little_logs import NOW, PATHS
 from tests.ledger.test_missing import failing
 
 MAIN, _, FORK, _ = PATHS["claude"]
@@ -46,6 +47,26 @@ def test_what_vanished_counts_and_live_leaves_it_out(home):
     rewrite(home, MAIN, lines_of(home, MAIN)[:3])
     assert counted(home) == before
     assert counted(home, live=True) == counted(home, ledger=False) < before
+
+
+def test_reports_name_the_session_as_remembered(home):
+    """Until all of it is in its log again; its log is there, so it is not listed as archived."""
+    lines = lines_of(home, MAIN)
+    assert remembered(home) == (0, 0)
+    rewrite(home, MAIN, lines[:3])
+    assert remembered(home) == (1, 0)
+    rewrite(home, MAIN, lines)
+    assert remembered(home) == (0, 0)
+
+
+def remembered(home):
+    """Sessions that are named as remembered, and those that are archived."""
+    report = aggregate_usage(env=home.env, ledger=home.ledger, prices=PRICES, now=NOW)
+    [(archived,)] = ask(
+        Where(ledger=home.ledger, env=home.env, prices=PRICES),
+        lambda book: book.query("SELECT SUM(archived) FROM sessions", {}),
+    )
+    return report.archived_sessions, archived
 
 
 def test_what_is_in_the_log_again_counts_once(home):

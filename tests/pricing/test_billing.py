@@ -11,8 +11,9 @@ from sessionlog.errors import InvalidPrices
 from sessionlog.events.tokens import TokenUsage
 from sessionlog.pricing.billing import load_billing, parse_billing
 from sessionlog.pricing.book import PriceBook
-from sessionlog.pricing.lookup import find_provider, matches
+from sessionlog.pricing.lookup import Listing, find_provider, matches
 from sessionlog.pricing.price_list import load_price_list
+from sessionlog.pricing.schedule import priced_words
 from tests.profiles import examples
 
 BOOK = PriceBook.load()
@@ -22,6 +23,9 @@ CLASSES = TokenUsage(input=1000, output=500, cache_read=70_000, cache_write=9000
 
 def at(day):
     return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 10**9
+
+
+DAY = at("2026-11-20") // (86_400 * 10**9)
 
 
 def nano(provider, model, day="2026-11-20", usage=CLASSES, book=BOOK, **kind):
@@ -67,6 +71,11 @@ def test_a_region_multiplies_every_class_of_newer_models(model, kind, times):
         ("gpt-5.4-nano", "flex", "2026-06-01", 0.5),
         ("gpt-5.4-nano", "priority", "2026-06-01", 1),  # it has no such tier
         ("gpt-5.5-pro", "priority", "2026-11-01", 1),
+        ("gpt-5.6-cyber", "priority", "2026-09-10", 1),
+        ("gpt-6-rosalind", "flex", "2026-11-01", 1),
+        ("gpt-5-mini", "priority", "2026-06-01", 1.8),
+        ("o3", "priority", "2026-06-01", 1.75),
+        ("gpt-5.3-codex", "batch", "2026-11-01", 1),
         ("gpt-5.5", "batch", "2026-06-01", 0.5),
         ("gpt-5.5", "default", "2026-06-01", 1),
         ("gpt-5.5", "nobody-knows", "2026-06-01", 1),
@@ -76,6 +85,19 @@ def test_a_tier_costs_its_list_price_also_before_the_list_has_it(model, tier, da
     """The list dates the prices of tiers from the day on which it learned of them."""
     assert nano("openai", model, day, service_tier=tier) == pytest.approx(times * nano("openai", model, day), rel=1e-6)
     assert nano("azure", model, day, service_tier=tier) == nano("azure", model, day)
+
+
+def test_factors_are_those_of_the_lists_own_tiers():
+    """Where both are known: at the end of the list's time, with and without its prices of tiers."""
+    for word, tier in (("service_tier", "priority"), ("service_tier", "flex"), ("processing", "batch")):
+        for model in load_price_list().providers["openai"]["models"]:
+            listing = Listing(provider="openai", model=model)
+            has_price = priced_words(model, DAY, {word: tier})
+            [*factors] = [one for one in load_billing().factors(listing, DAY) if one["when"] == {word: tier}]
+            assert not factors or has_price, "the list has this model, and no such tier"
+            if factors:
+                plain, special = (nano("openai", model["id"], service_tier=one) for one in (None, tier))
+                assert special == pytest.approx(float(factors[0]["times"]) * plain, rel=0.02)  # the list rounds
 
 
 def test_batches_of_anthropic_cost_half_at_any_time():
@@ -196,6 +218,8 @@ def test_a_user_gives_a_name_another_price():
         assert nano("gateway", "my-name", book=book, **kind) == nano("anthropic", "claude-opus-4-8", **kind)
     assert nano("ollama", "my-name", book=book) == nano("anthropic", "claude-opus-4-8")
     assert nano("x", "house", usage=MILLION, book=book) == 3 * 10**9
+    fast = PriceBook.load({"quick": "openai/gpt-5.6-sol-fast"})
+    assert nano("x", "quick", book=fast) == nano("openai", "gpt-5.6-sol", service_tier="priority")
     assert "your alias 'My-Name' of anthropic/claude-opus-4-8" in book.explain("", "my-name").source
     assert PriceBook.load({"a": "nobody/knows"}).explain("", "a") is None
     for target in ("openai/gpt-5.6-sol-fast", "openai/codex-auto-review", "openrouter/openai/gpt-5.5:thinking"):

@@ -127,7 +127,7 @@ def test_differences_name_session_column_and_both_numbers():
 
 def test_logs_left_out_are_counted():
     """Nobody takes them for compared."""
-    assert said(left_out=2).startswith("· 2 logs left out: new or changed since the ledger was brought up to date\n")
+    assert said(left_out=2).startswith("· 2 logs left out: new or changed since the last `sessionlog ledger sync`\n")
 
 
 def test_nothing_of_a_log_acts_on_the_terminal():

@@ -170,8 +170,8 @@ def test_a_ledger_that_grew_with_its_logs_tells_the_same_durations(small_homes, 
         times.update(grow(tmp_path, logs, part / 8))
         ask(Where(ledger=ledger, env=env, prices=prices), fold_windows)
     found, whole = (
-        ask(where, prices, partial(fold_windows, times=times))
-        for where in (Where(ledger=ledger, env=env), Where(env=env))
+        ask(where, partial(fold_windows, times=times))
+        for where in (Where(ledger=ledger, env=env, prices=prices), Where(env=env, prices=prices))
     )
     assert found == whole
     assert len({window["totals"]["duration_ms"] for window in found}) > 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 
 from sessionlog import files
@@ -36,28 +37,43 @@ def _is_in_agent_folder(path: str, env: Mapping[str, str]) -> bool:
     return any(full == folder or full.startswith(os.path.join(folder, "")) for folder in folders)
 
 
-def ask_logs(
+def ask_status(
     question: StatusQuestion,
-    now_ns: int,
     *,
     env: Mapping[str, str],
     ledger: str | None,
-    prices: PriceBook | None,
+    prices: PriceBook | None = None,
+    now_ns: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Status, list[str]]:
-    """Read the logs and return the status and notes; parameters and errors as for `ask_status`."""
+    """Return a status and notes, sentences on what could not be read.
+
+    Args:
+        question: The parameters of the status.
+        env: The environment, by which the folders of agents' logs are found.
+        ledger: The ledger's file; None scans all logs into memory.
+        prices: Prices of responses without a recorded cost; the list prices when None.
+        now_ns: The present; the clock's if None.
+        progress: Called after every log.
+
+    Raises:
+        LogNotReadable: The named session does not exist.
+        AmbiguousSession: Several sessions match.
+    """
+    moment = time.time_ns() if now_ns is None else now_ns
+    asked = question._replace(ledger=ledger or "", env=env)
     notes: list[str] = []
 
     def answer(book: Book, *, alone: bool) -> Status | None:
         notes[:] = notes_of(book)
-        found = question.answer(book, now_ns, alone=alone)
+        found = asked.answer(book, moment, alone=alone)
         if alone and found is not None:
-            notes.extend(_which_of_several(book, str(question.target), found[0]))
+            notes.extend(_which_of_several(book, str(asked.target), found[0]))
         return None if found is None else found[0]
 
-    status = ask_about(question.target, answer, env=env, ledger=ledger, prices=prices, progress=progress)
+    status = ask_about(asked.target, answer, env=env, ledger=ledger, prices=prices, progress=progress)
     if status is None:
-        raise question.not_found()
+        raise asked.not_found()
     return status, notes
 
 

@@ -1,26 +1,27 @@
-"""StatusQuestion: the parameters of a status, and the query of a book with them."""
+"""StatusQuestion: the parameters of a status, and the query of a book with them; the budgets of the settings."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import tzinfo
+from typing import NamedTuple
 
 from sessionlog.analytics.status.answer import Status, answer
 from sessionlog.analytics.status.statusline_input import StatuslineInput
-from sessionlog.errors import LogNotReadable, Problem
+from sessionlog.errors import InvalidSettings, LogNotReadable, Problem
 from sessionlog.ledger.book import Book
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sessionlog.settings import Settings
+
 _NEXT = "`sessionlog sessions` lists the sessions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusQuestion:
+class StatusQuestion(NamedTuple):
     """The parameters of a status.
 
     Attributes:
@@ -42,7 +43,7 @@ class StatusQuestion:
     rules: tuple[Any, ...] = ()
     config_error: str = ""
     ledger: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
     with_typical: bool = True
 
     def answer(self, book: Book, now_ns: int, *, alone: bool = False) -> tuple[Status, int | None] | None:
@@ -72,3 +73,26 @@ class StatusQuestion:
                 return LogNotReadable(f"{self.target}: {log.detail}")
             return LogNotReadable(f"{self.target}: there is no session in it; {_NEXT}")
         return LogNotReadable(f"{self.target}: no such file, and no session begins or ends with it; {_NEXT}")
+
+
+def budget_rules(settings: Settings) -> tuple[Any, ...]:
+    """Return the budgets of the settings.
+
+    Raises:
+        InvalidSettings: One of them is not valid.
+    """
+    table = settings.budgets
+    if not table:
+        return ()
+    from sessionlog.analytics.budgets.rules import parse_budgets
+
+    return tuple(parse_budgets(table, path=settings.config_path))
+
+
+def budget_rules_or_error(settings: Settings) -> tuple[tuple[Any, ...], str]:
+    """Return the budgets of the settings and an empty text; if one is not valid, none and the error."""
+    try:
+        return budget_rules(settings), ""
+    except InvalidSettings as error:
+        text = str(error)
+        return (), text if text.startswith(settings.config_path) else f"{settings.config_path}: {text}"

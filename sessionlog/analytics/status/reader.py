@@ -1,4 +1,4 @@
-"""Read a status: once for a command, or repeatedly for an agent that asks about itself.
+"""Read a status repeatedly, for an agent that asks about itself (`status.logs` reads it once).
 
 An agent may ask before every step, so a status that still holds is returned again. Each time, only the session's own
 logs and the ledger's version are checked; other inputs (other sessions' logs, the settings, the time) are checked once
@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
-from sessionlog.analytics.status.logs import ask_logs, is_alone
-from sessionlog.analytics.status.question import StatusQuestion
+from sessionlog.analytics.status.logs import is_alone
+from sessionlog.analytics.status.question import StatusQuestion, budget_rules_or_error
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.ledger.identity import path_of
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sessionlog.analytics.status.answer import Status
     from sessionlog.ledger.book import Book
     from sessionlog.ledger.keep_open import KeptBook
-    from sessionlog.ledger.sync import Progress
     from sessionlog.pricing.book import PriceBook
     from sessionlog.settings import Settings
 
@@ -40,34 +39,6 @@ _LOGS = """
 SELECT DISTINCT f.path, f.mtime_ns, f.ctime_ns, f.size, f.inode
 FROM log_sessions t JOIN files f ON f.id = t.file_id WHERE t.session_id = :id AND NOT f.missing
 """
-
-
-def ask_status(
-    question: StatusQuestion,
-    *,
-    env: Mapping[str, str],
-    ledger: str | None,
-    prices: PriceBook | None = None,
-    now_ns: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[Status, list[str]]:
-    """Return a status and notes, sentences on what could not be read.
-
-    Args:
-        question: The parameters of the status.
-        env: The environment, by which the folders of agents' logs are found.
-        ledger: The ledger's file; None scans all logs into memory.
-        prices: Prices of responses without a recorded cost; the list prices when None.
-        now_ns: The present; the clock's if None.
-        progress: Called after every log.
-
-    Raises:
-        LogNotReadable: The named session does not exist.
-        AmbiguousSession: Several sessions match.
-    """
-    moment = time.time_ns() if now_ns is None else now_ns
-    question = replace(question, ledger=ledger or "", env=env)
-    return ask_logs(question, moment, env=env, ledger=ledger, prices=prices, progress=progress)
 
 
 @dataclass(slots=True)
@@ -137,7 +108,7 @@ class StatusReader:
         settings = self._current_settings()
         ledger = self.ledger or settings.ledger_path
         rules, config_error = budget_rules_or_error(settings)
-        question = replace(self.question, rules=rules, config_error=config_error, ledger=ledger, env=self.env)
+        question = self.question._replace(rules=rules, config_error=config_error, ledger=ledger, env=self.env)
         target = question.target
         if self._book is None:
             self._open(ledger, alone=is_alone(target, self.env))
@@ -210,31 +181,6 @@ def file_state(path: str) -> tuple[int, int, int, int] | None:
     except (OSError, ValueError):
         return None
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-
-
-def budget_rules(settings: Settings) -> tuple[Any, ...]:
-    """Return the budgets of the settings.
-
-    Raises:
-        InvalidSettings: One of them is not valid.
-    """
-    table = settings.budgets
-    if not table:
-        return ()
-    from sessionlog.analytics.budgets.rules import parse_budgets
-
-    return tuple(parse_budgets(table, path=settings.config_path))
-
-
-def budget_rules_or_error(settings: Settings) -> tuple[tuple[Any, ...], str]:
-    """Return the budgets of the settings and an empty text; if one is not valid, none and the error."""
-    from sessionlog.errors import InvalidSettings
-
-    try:
-        return budget_rules(settings), ""
-    except InvalidSettings as error:
-        text = str(error)
-        return (), text if text.startswith(settings.config_path) else f"{settings.config_path}: {text}"
 
 
 _local = threading.local()
