@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable, SessionLogError
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class Where(NamedTuple):
     """Which logs a query is about, and where their records are.
 
     Attributes:
