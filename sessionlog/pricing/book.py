@@ -245,7 +245,16 @@ class PriceBook:
         return list_info(listing, day, ns, when=when or {}, note=note, version=self.version, billing=self._billing)
 
     def _find(self, provider: str, model: str, today: str) -> _Found | None:
-        """Return the price of a name on a day; None for an unknown price."""
+        """Return the price of a name on a day, or of the one that the user's alias names; None for an unknown price."""
+        alias = self._own.find(provider, model)
+        if not isinstance(alias, Alias):
+            return self._find_named(provider, model, today)
+        found = self._find_named(alias.vendor, alias.model, today)
+        note = f"your alias {alias.key!r} of {alias.target}"
+        return found and replace(found, note=f"{note}, {found.note}" if found.note else note)
+
+    def _find_named(self, provider: str, model: str, today: str) -> _Found | None:
+        """Return the price of a name itself."""
         key = (provider, model)
         if key not in self._listings:
             _cache(self._listings, key, self._look_up(provider, model))
@@ -259,9 +268,7 @@ class PriceBook:
 
     def _look_up(self, provider: str, model: str) -> _Found | None:
         own = self._own.find(provider, model)
-        if isinstance(own, Alias):
-            return self._target(own.target, f"your alias {own.key!r} of {own.target}")
-        if own is not None:
+        if isinstance(own, OwnPrice):
             return _Found(price=own, when={})
         name = model.strip().lower()
         found = self._listed(provider, name)

@@ -223,6 +223,27 @@ def test_a_folder_that_cannot_be_written_to_costs_only_the_ledger(home):
     assert files_of(home) == before
 
 
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX limits the size of files")
+def test_a_full_disk_is_no_damage(home):
+    """The report comes from the logs, and the note names the disk."""
+    import resource
+
+    from tests.reliability.children import in_child
+
+    home.append("s/n1.jsonl", [("answer", 1, 1)])
+
+    def with_a_full_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (PAGE, PAGE))
+        report, notes = asked(home)
+        return [report, list(notes)]
+
+    report, [note] = in_child(with_a_full_disk)
+    assert report == of_memory(home)
+    assert note.startswith(f"the ledger is not used: {home.ledger}: ")
+    assert note.endswith("; make sure that its disk has room and can be written to")
+    assert asked(home) == (report, ())
+
+
 def test_a_ledger_says_what_it_is(home):
     """So that others, and later versions, can tell."""
     book = open_ledger(home.ledger, PRICES)
