@@ -110,7 +110,8 @@ from sessionlog.sources.record import server_of
 from sessionlog.sources.values import read_counts
 
 _PROVIDER = "anthropic"
-_NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}  # of most responses
+_NO_REGION = (None, "", "not_available")  # of most responses
+_NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}
 _SYNTHETIC = "<synthetic>"
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _RETENTION_DAYS = 30
@@ -546,7 +547,7 @@ def _response(
             speed = read_speed(usage.speed)
         if usage.service_tier is not None and usage.service_tier != "standard":
             tier = read_tier(usage.service_tier)
-        if usage.inference_geo is not None:
+        if usage.inference_geo not in _NO_REGION:
             region = read_region(usage.inference_geo)
         if usage.server_tool_use is not None and usage.server_tool_use != _NO_SEARCHES and counts is not None:
             searches, issue = read_searches({"server_tool_use": usage.server_tool_use})
