@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.refreshing import refresh
@@ -26,6 +27,7 @@ from tests.sources.homes import build_home, environment
 
 NATIVE, DEEP = "s/n1.jsonl", "s/deep/n2.jsonl"
 CLAUDE = f"c/projects/-w-a/{PARENT}.jsonl"
+SUMS = "SELECT SUM(requests), SUM(input), SUM(output), SUM(cost_nano) FROM records"
 REASONS = {errno.EACCES: "permission denied", errno.EIO: "input/output error", errno.ESTALE: "stale file handle"}
 
 
@@ -268,7 +270,7 @@ def test_a_database_beside_logs_that_is_gone_is_remembered(tmp_path):
     def totals():
         with open_ledger(ledger, PRICES) as book:
             synced = refresh(book, env)
-            return synced, book.query("SELECT SUM(requests), SUM(input), SUM(cost_nano) FROM records", {})
+            return synced, book.query(SUMS, {})
 
     _, before = totals()
     store = folder / ".copilot" / "session-store.db"
@@ -280,3 +282,27 @@ def test_a_database_beside_logs_that_is_gone_is_remembered(tmp_path):
     assert totals() == (None, before)
     store.write_bytes(content)
     assert totals()[1] == before
+
+
+def test_a_sub_agents_log_that_comes_late_counts_once(tmp_path):
+    """Prime Agent's: a session counts what a sub-agent has used until its log has it, and after it is deleted."""
+    case = "pi/prime-children"
+    folder = build_home(case, tmp_path)
+    env, ledger = environment(case, folder), str(tmp_path / "ledger.db")
+    [log] = folder.rglob("01a0a000-8888*.jsonl")
+    content = log.read_bytes()
+
+    def check():
+        sums, expected = (
+            ask(Where(ledger=path, env=env, prices=PRICES, live=True), lambda book: book.query(SUMS, {}))
+            for path in (ledger, None)
+        )
+        assert sums == expected
+
+    for number, some in enumerate((content[: len(content) // 3], content), 2):
+        log.write_bytes(some)
+        os.utime(log, (number, number))
+        check()
+    log.unlink()
+    os.utime(log.parent, (5, 5))
+    check()
