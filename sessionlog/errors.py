@@ -27,7 +27,7 @@ A bad *call* raises; bad *data* is a value. Every error is also the builtin it s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,8 +149,7 @@ class MissingExtra(SessionLogError, ImportError):
     """An optional package that is not installed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(NamedTuple):
     """Something wrong with data. Reports count problems and name the first ones; they never fail because of one.
 
     Attributes:
@@ -167,10 +166,10 @@ class Problem:
     """
 
     path: str
-    line: int = 0
-    offset: int = 0
     kind: str
     detail: str
+    line: int = 0
+    offset: int = 0
     length: int = 0
     severity: Severity = "damage"
 

@@ -7,7 +7,7 @@ line (or a caller of the Python API) loads a value once and passes it on.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sessionlog import files
 from sessionlog.errors import InvalidSettings
@@ -44,8 +44,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(NamedTuple):
     """The user's settings.
 
     Attributes:
@@ -64,10 +63,10 @@ class Settings:
     ledger_path: str
     config_path: str
     timezone: str | None = None
-    prices: Mapping[str, Any] = field(default_factory=dict)
-    budgets: Mapping[str, Any] = field(default_factory=dict)
-    guard: Mapping[str, Any] = field(default_factory=dict)
-    currency: Mapping[str, Any] = field(default_factory=dict)
+    prices: Mapping[str, Any] = {}
+    budgets: Mapping[str, Any] = {}
+    guard: Mapping[str, Any] = {}
+    currency: Mapping[str, Any] = {}
 
 
 def load_settings(env: Mapping[str, str] | None = None) -> Settings:

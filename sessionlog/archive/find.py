@@ -111,8 +111,8 @@ def find_entry(target: str, folder: str) -> Entry | None:
 
 
 def _distance(entry: Entry, session_id: str) -> tuple[bool, int, str]:
-    """Sort key by which a session's own log precedes its sub-agents': their names lack its id, and they lie deeper."""
-    return session_id not in os.path.basename(entry.path), entry.path.count(os.sep), entry.path
+    """Sort key by which a session's own log precedes its sub-agents', which lie deeper, and a store of all sessions."""
+    return session_id not in entry.path, entry.path.count(os.sep), entry.path
 
 
 def _session_of(target: str, entry: Entry) -> str | None:
@@ -147,4 +147,4 @@ def _restore_work_dir(event: Event, place: str) -> Event:
 
 def _restore_path(problem: Problem, place: str) -> Problem:
     """A problem with the original's path."""
-    return replace(problem, path=problem.path.removeprefix(place), detail=problem.detail.replace(place, ""))
+    return problem._replace(path=problem.path.removeprefix(place), detail=problem.detail.replace(place, ""))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from sessionlog import files
 from sessionlog.analytics.columns import counted
@@ -121,8 +121,7 @@ class ReportArguments:
         return Spark(master=self.master)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportContext:
+class ReportContext(NamedTuple):
     """What a report reads, and the time and zone that it uses.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from functools import partial
 from time import time_ns
 
@@ -66,7 +65,7 @@ def status(
     make_context = partial(r.report_context, None, tz=tz, now=now, ledger=ledger, no_ledger=no_ledger)
     if form == "line":
         statusline_input = None if session or everything else read_statusline_input()
-        _print_line(replace(question, statusline_input=statusline_input, with_typical=False), make_context, prices)
+        _print_line(question._replace(statusline_input=statusline_input, with_typical=False), make_context, prices)
         return
     context = make_context()
     question = _with_budgets(question, context)
@@ -84,14 +83,14 @@ def status(
 
 def _with_budgets(question: StatusQuestion, context: ReportContext) -> StatusQuestion:
     rules, config_error = budget_rules_or_error(context.settings)
-    return replace(question, rules=rules, config_error=config_error)
+    return question._replace(rules=rules, config_error=config_error)
 
 
 def _load_status(
     question: StatusQuestion, context: ReportContext, prices: str | None, progress: Progress | None = None
 ) -> tuple[Status, list[str]]:
     return ask_status(
-        replace(question, zone=_zone(context)), env=context.env, ledger=context.ledger,
+        question._replace(zone=_zone(context)), env=context.env, ledger=context.ledger,
         prices=r.own_prices(context.settings, prices), now_ns=_nanoseconds(context.now), progress=progress,
     )  # fmt: skip
 

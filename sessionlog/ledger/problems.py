@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 from sessionlog.errors import Problem
 
@@ -21,7 +20,7 @@ def problems_text(problems: Problems) -> str:
     """Return the named problems as JSON."""
     if not problems.first:
         return "[]"
-    return json.dumps([asdict(problem) for problem in problems.first[:MOST_NAMED]])
+    return json.dumps([problem._asdict() for problem in problems.first[:MOST_NAMED]])
 
 
 def problems_of(text: str) -> list[Problem]:

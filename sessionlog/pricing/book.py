@@ -18,7 +18,6 @@ from sessionlog.hashes import blake2b
 from sessionlog.pricing.billing import load_billing
 from sessionlog.pricing.lookup import Listing, find_listing, find_provider
 from sessionlog.pricing.own_prices import Alias, OwnPrice, OwnPrices, parse_own_prices
-from sessionlog.pricing.price_info import PriceInfo, list_info, own_info
 from sessionlog.pricing.price_list import load_price_list
 from sessionlog.pricing.provider_names import NOT_GIVEN, is_local, normal_name
 from sessionlog.pricing.schedule import day_text, spans_of_day
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from sessionlog.events.tokens import TokenUsage
     from sessionlog.pricing.billing import Billing
+    from sessionlog.pricing.price_info import PriceInfo
     from sessionlog.pricing.price_list import PriceList
     from sessionlog.pricing.rates import Rates
 
@@ -201,6 +201,8 @@ class PriceBook:
         if found is None:
             return None
         if isinstance(found.price, OwnPrice):
+            from sessionlog.pricing.price_info import own_info
+
             return own_info(found.price, provider or "", found.note)
         return self._explain_listing(found.price, at_ns, when=found.when, note=found.note)
 
@@ -223,6 +225,8 @@ class PriceBook:
 
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
         """Yield every price at a moment (None is now): the user's own first, then the list by provider."""
+        from sessionlog.pricing.price_info import own_info
+
         at_ns = self._clock() if at_ns is None else at_ns
         for own in self._own.entries:
             yield own_info(own, "", "")
@@ -235,11 +239,22 @@ class PriceBook:
     def _explain_listing(
         self, listing: Listing, at_ns: int, *, when: Mapping[str, str] | None = None, note: str = ""
     ) -> PriceInfo | None:
+        from sessionlog.pricing.price_info import list_info  # its classes would cost each report 2 ms
+
         day, ns = divmod(at_ns, DAY_NS)
         return list_info(listing, day, ns, when=when or {}, note=note, version=self.version, billing=self._billing)
 
     def _find(self, provider: str, model: str, today: str) -> _Found | None:
-        """Return the price of a name on a day; None for an unknown price."""
+        """Return the price of a name on a day, or of the one that the user's alias names; None for an unknown price."""
+        alias = self._own.find(provider, model)
+        if not isinstance(alias, Alias):
+            return self._find_named(provider, model, today)
+        found = self._find_named(alias.vendor, alias.model, today)
+        note = f"your alias {alias.key!r} of {alias.target}"
+        return found and replace(found, note=f"{note}, {found.note}" if found.note else note)
+
+    def _find_named(self, provider: str, model: str, today: str) -> _Found | None:
+        """Return the price of a name itself."""
         key = (provider, model)
         if key not in self._listings:
             _cache(self._listings, key, self._look_up(provider, model))
@@ -253,9 +268,7 @@ class PriceBook:
 
     def _look_up(self, provider: str, model: str) -> _Found | None:
         own = self._own.find(provider, model)
-        if isinstance(own, Alias):
-            return self._target(own.target, f"your alias {own.key!r} of {own.target}")
-        if own is not None:
+        if isinstance(own, OwnPrice):
             return _Found(price=own, when={})
         name = model.strip().lower()
         found = self._listed(provider, name)

@@ -319,6 +319,6 @@ SOURCE = source(
     complete=_complete,
     sidecars=_sidecars,
     has_totals=True,
-    parser_version=5,
+    parser_version=6,
     session_of=_session_of,
 )

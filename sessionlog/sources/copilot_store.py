@@ -162,8 +162,11 @@ def _session(values: Json, session: str) -> Session:
 
 
 def family_of(session: str, usage: TokenUsage, seen: dict[str, int]) -> str:
-    """Return the name that a request has in the events and in the store, which have no id in common."""
-    counts = f"{session}:{usage.input}.{usage.output}.{usage.cache_read}.{usage.cache_write}"
+    """Return the name that a request has in the events and in the store, which have no id in common.
+
+    One of them may not have what was read from or written to a cache, which is a part of what was sent.
+    """
+    counts = f"{session}:{usage.total - usage.output}.{usage.output}"
     seen[counts] = seen.get(counts, 0) + 1
     return f"{counts}:{seen[counts]}"
 

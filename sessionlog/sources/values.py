@@ -20,6 +20,8 @@ Json = Mapping[str, Any]
 """A JSON object."""
 
 _DRIVE = re.compile(r"(?:\\\\\?\\)?([A-Za-z]):(?=[\\/]|\Z)")
+_SEPARATORS = re.compile(r"[\\/]+")
+_LONG_SHARE = "\\\\?\\UNC\\"
 _FIRST_TIME_NS = 1_000_000_000 * SECOND  # September 2001: agents are younger
 
 
@@ -93,7 +95,7 @@ def folder(value: Any, *fields: str) -> str:
     r"""Return an absolute path, of any platform, or the one inside an object; "" for anything else.
 
     A path on a Windows drive is spelled in one way, `C:\src\api`: agents differ in the case of the letter and in the
-    separators, and programs written in Rust put `\\?\` in front.
+    separators, some end it with one, and programs written in Rust put `\\?\` in front, for a share `\\?\UNC\`.
     """
     if fields:
         value = _inside(value, fields)
@@ -102,7 +104,10 @@ def folder(value: Any, *fields: str) -> str:
     if value.startswith("/"):
         return value
     if drive := _DRIVE.match(value):
-        return f"{drive[1].upper()}:{value[drive.end() :]}".replace("/", "\\")
+        rest = _SEPARATORS.sub(r"\\", value[drive.end() :])
+        return f"{drive[1].upper()}:" + rest[:1] + rest[1:].rstrip("\\")
+    if value.upper().startswith(_LONG_SHARE):
+        value = "\\\\" + value[len(_LONG_SHARE) :]
     return value if ntpath.splitdrive(value)[0] else ""
 
 

@@ -85,7 +85,10 @@ def test_what_is_kept_is_replayed_as_it_was(case, tmp_path):
         assert session_id in entry.sessions
         with open_session(path, None, env) as (log, session, found):
             assert (session, found) == (None, entry)
-            assert told(log, session_id) == events
+            if path.endswith("session-store.db"):  # without the session's log beside it, it has the start, too
+                assert [one[0] for one in told(log, session_id)] == [one[0] for one in events]
+            else:
+                assert told(log, session_id) == events
         with open_session(session_id, None, env) as (log, session, found):
             assert session == session_id
             assert (found.path, told(log, session)) in [(p, e) for (p, s), e in before.items() if s == session_id]

@@ -60,7 +60,7 @@ def test_another_config_file_by_environment(cli, config, monkeypatch, tmp_path, 
         ("hello", "not TOML"),
         (
             "colour = 1",
-            "unknown key 'colour'; known are budgets, currency, guard, ledger, prices, session_dir, timezone",
+            "unknown key 'colour'; known are aliases, budgets, currency, guard, ledger, prices, session_dir, timezone",
         ),
         ("session_dir = 3", "session_dir must be a string"),
         ("timezone = 3", "timezone must be a string"),

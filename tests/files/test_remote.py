@@ -367,6 +367,7 @@ def test_sources_ask_the_seam_about_paths():
         r"os\.(?:path\.(?:is(?:dir|file)|l?exists|abspath|realpath|normpath)|listdir|walk|scandir|l?stat)\(|[^_]glob\("
     )
     local = {"crush.py", "find_places.py", "discover.py", "walk.py", "databases.py", "registry.py", "scrub.py"}
+    local |= {"opencode.py", "protocol.py"}  # they name the folders of this machine in which a log could be new
     root = Path(files.__file__).parents[1]
     paths = [*(root / "sources").rglob("*.py"), *(root / "reader").rglob("*.py")]
     found = {path.name for path in paths if asked.search(path.read_text("utf-8"))}

@@ -257,3 +257,26 @@ def test_many_logs_below_many_folders_that_cannot_be_read():
     whys = [missing.why(Known(f"/p/{number}/a/s.jsonl", number, HERE, 0)) for number in range(10_000)]
     assert time.thread_time() - before < 5
     assert whys == [UNREADABLE] * 5_000 + [GONE] * 5_000
+
+
+def test_a_database_beside_logs_that_is_gone_is_remembered(tmp_path):
+    """Copilot's store: the sums of a log count what is beyond its rows, also when it is there no more."""
+    case = "copilot/sums-beyond-the-store"
+    folder = build_home(case, tmp_path)
+    env, ledger = environment(case, folder), str(tmp_path / "ledger.db")
+
+    def totals():
+        with open_ledger(ledger, PRICES) as book:
+            synced = refresh(book, env)
+            return synced, book.query("SELECT SUM(requests), SUM(input), SUM(cost_nano) FROM records", {})
+
+    _, before = totals()
+    store = folder / ".copilot" / "session-store.db"
+    content = store.read_bytes()
+    store.unlink()
+    assert totals()[1] == before
+    os.utime(store.parent, (1, 1))
+    totals()
+    assert totals() == (None, before)
+    store.write_bytes(content)
+    assert totals()[1] == before

@@ -183,6 +183,7 @@ def test_names_that_models_have_elsewhere_have_their_price(provider, model, vend
         ("kimi", "k2d7-agent"),
         ("openai", "daimon-kimi-code"),
         ("kimi", "daimonic"),
+        ("kimi", "daimon-"),
         ("ollama", "qwen3-coder-plus"),
         ("qwen", "qwen3-coder-plus-mine"),
         ("", "omniroute:my-own-model"),
@@ -221,6 +222,9 @@ def test_a_user_gives_a_name_another_price():
     assert nano("x", "quick", book=fast) == nano("openai", "gpt-5.6-sol", service_tier="priority")
     assert "your alias 'My-Name' of anthropic/claude-opus-4-8" in book.explain("", "my-name").source
     assert PriceBook.load({"a": "nobody/knows"}).explain("", "a") is None
+    for target in ("openai/gpt-5.6-sol-fast", "openai/codex-auto-review", "openrouter/openai/gpt-5.5:thinking"):
+        assert nano("", "a", book=PriceBook.load({"a": target})) == nano("", target)
+    assert PriceBook.load({"a": "x/b", "b": "x/a"}).explain("", "a") is None  # an alias of an alias
     assert pickle.loads(pickle.dumps(book)).fingerprint == book.fingerprint  # a worker's
     assert len({PriceBook.load(one).fingerprint for one in (None, table, {"a": "b/c"}, {"a": "b/d"})}) == 4
 

@@ -316,10 +316,13 @@ def test_a_window_that_is_smaller_than_what_was_sent_is_not_believed(window, mod
 
 
 def test_a_full_window_is_full():
-    """200,000 tokens fit in 200,000."""
+    """200,000 tokens fit in 200,000; and 10,000 do not fill them, whatever the client says."""
     usage = {"input_tokens": 199_990}
     given = {"context_window_size": 200_000, "used_percentage": 100, "current_usage": usage}
     assert "ctx 100 %" in fed(context_window=given, exceeds_200k_tokens=False)
+    assert "ctx 5 %" in fed(
+        context_window={**given, "current_usage": {"input_tokens": 9_999}}, exceeds_200k_tokens=False
+    )
 
 
 def test_without_a_ledger_the_agent_alone_is_shown():

@@ -49,7 +49,7 @@ def scanned_once(monkeypatch):
     load = module.load_book
 
     def load_or_copy(paths, prices, **how):
-        key = tuple(paths), prices.fingerprint
+        key = tuple(paths), prices and prices.fingerprint
         if key not in books:
             books[key] = load(paths, prices, **how)
         return books[key].copy()

@@ -14,7 +14,8 @@ from tests.sources.homes import build_home
     ("logged", "read"),
     [
         ("/w/api", "/w/api"), ("/c:/x", "/c:/x"), ("C:\\x", "C:\\x"), ("c:\\x", "C:\\x"), ("c:/x/y", "C:\\x\\y"),
-        ("D:/x\\y", "D:\\x\\y"), ("c:", "C:"), ("\\\\?\\c:\\x", "C:\\x"),
+        ("D:/x\\y", "D:\\x\\y"), ("c:", "C:"), ("\\\\?\\c:\\x", "C:\\x"), ("c:/x//y/", "C:\\x\\y"), ("c:\\", "C:\\"),
+        ("\\\\?\\UNC\\host\\share\\x", "\\\\host\\share\\x"),
         ("\\\\host\\share\\c:", "\\\\host\\share\\c:"), ("ab:\\x", ""), ("w/c:/x", ""), ("api", ""), ("", ""), (7, ""),
     ],
 )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from functools import partial
 
 from sessionlog import files
@@ -62,7 +61,7 @@ def ask_status(
         AmbiguousSession: Several sessions match.
     """
     moment = time.time_ns() if now_ns is None else now_ns
-    asked = replace(question, ledger=ledger or "", env=env)
+    asked = question._replace(ledger=ledger or "", env=env)
     notes: list[str] = []
 
     def answer(book: Book, *, alone: bool) -> Status | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import tzinfo
+from typing import NamedTuple
 
 from sessionlog.analytics.status.answer import Status, answer
 from sessionlog.analytics.status.statusline_input import StatuslineInput
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 _NEXT = "`sessionlog sessions` lists the sessions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusQuestion:
+class StatusQuestion(NamedTuple):
     """The parameters of a status.
 
     Attributes:
@@ -44,7 +43,7 @@ class StatusQuestion:
     rules: tuple[Any, ...] = ()
     config_error: str = ""
     ledger: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
     with_typical: bool = True
 
     def answer(self, book: Book, now_ns: int, *, alone: bool = False) -> tuple[Status, int | None] | None:

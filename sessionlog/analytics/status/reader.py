@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
 from sessionlog.analytics.status.logs import is_alone
@@ -108,7 +108,7 @@ class StatusReader:
         settings = self._current_settings()
         ledger = self.ledger or settings.ledger_path
         rules, config_error = budget_rules_or_error(settings)
-        question = replace(self.question, rules=rules, config_error=config_error, ledger=ledger, env=self.env)
+        question = self.question._replace(rules=rules, config_error=config_error, ledger=ledger, env=self.env)
         target = question.target
         if self._book is None:
             self._open(ledger, alone=is_alone(target, self.env))

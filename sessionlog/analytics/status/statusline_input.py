@@ -23,6 +23,7 @@ _PROMPT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_toke
 _LONG = 200_000
 _LONGEST = 4096
 _MOST = 1e12
+_ROUNDED = 1  # percent
 
 
 class StatuslineInput:
@@ -99,7 +100,8 @@ def _context(context: dict[str, Any], given: StatuslineInput, model: str | None)
     """Return the context with the input's values.
 
     Claude Code may take a session with a million tokens for one of 200,000, and call it full: a window that is smaller
-    than what was sent is replaced by one that is known to hold that, or by none.
+    than what was sent is replaced by one that is known to hold that, or by none. A share that its own tokens refute is
+    replaced by theirs.
     """
     percent, window = given.percent, given.window
     used = given.used or context.get("used") or 0
@@ -110,6 +112,9 @@ def _context(context: dict[str, Any], given: StatuslineInput, model: str | None)
         window = window_for(int(sent), context.get("window"), models=(model, context.get("model")))
         percent = used / window * 100 if window and used else None
         return {**context, "window": window, "percent": percent}
+    if window and percent is not None and given.used:
+        exact = given.used / window * 100
+        percent = percent if abs(percent - exact) <= _ROUNDED else exact
     if percent is not None:
         context["percent"] = percent
     if window:
