@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from typing import Any
 
 from sessionlog.analytics.columns import Column, row_data
 from sessionlog.analytics.conditions import STATUS
 from sessionlog.analytics.question import Question, answer
-from sessionlog.analytics.report import Report, SummedRows, add_up, cost_footnotes, findings_of
+from sessionlog.analytics.report import Report, SummedRows, cost_footnotes, findings_of
 from sessionlog.analytics.selection import Selection
-from sessionlog.analytics.sums import USED, measures, models_by, reader, select
+from sessionlog.analytics.sums import IN_PROVENANCE, USED, by_provenance, measures, models_by, reader, select, sums
 from sessionlog.analytics.usage_row import COST_COLUMNS
-from sessionlog.analytics.usage_sums import count_provenance
 from sessionlog.errors import LedgerUnusable, SessionLogError
-from sessionlog.events.times import format_time
+from sessionlog.events.times import SECOND, format_time
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.refreshing import changed_logs
@@ -23,7 +23,7 @@ from sessionlog.ledger.refreshing import changed_logs
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Self, Unpack
+    from typing import Self, Unpack
 
     from sessionlog.analytics.question import Options, Paths
 
@@ -81,8 +81,24 @@ _SESSION = {
     "duration_ms": "COALESCE(s.duration_ms, g.active_ms)",
     **{name: f"g.{name}" for name in USED},
 }  # fmt: skip
-_OF_SESSIONS = """FROM ({sums}) AS g JOIN sessions s ON s.id = g.id
+_LIST = """CREATE TEMP TABLE listed_sessions AS SELECT s.id, s.session, s.start_ns, s.parent, s.archived FROM sessions s
+WHERE s.id IN (SELECT r.session_id FROM {tables} WHERE {where})
 ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC"""
+"""All sessions of a selection, newest first: the row's number is its place in the list."""
+
+_CHOOSE = """INSERT INTO chosen_sessions SELECT o.id, o.rowid AS place
+FROM listed_sessions o LEFT JOIN listed_sessions last ON last.rowid = :kept
+WHERE o.rowid <= :kept OR o.start_ns > last.start_ns - :longest_day OR last.id AND o.start_ns IS last.start_ns
+OR o.session IN (SELECT parent FROM listed_sessions WHERE rowid <= :kept AND parent != '')"""
+"""The newest sessions, and the others that a table of them needs: those of the same day, whose sum is in its heading,
+and those that they were forked from."""
+
+_LONGEST_DAY = 2 * 86_400 * SECOND
+"""No day of any time zone is longer."""
+
+_IS_CHOSEN = "r.session_id IN (SELECT id FROM chosen_sessions)"
+_OF_SESSIONS = """FROM ({sums}) AS g CROSS JOIN chosen_sessions o ON o.id = g.id JOIN sessions s ON s.id = g.id
+ORDER BY o.place"""
 _ID = {"id": "r.session_id"}
 
 _SAME = ("source", "path", "status", "project", "harness", "route", "error")
@@ -150,7 +166,9 @@ class SessionList(Report):
     Attributes:
         rows: Sessions with a response in the window.
         totals: Tokens and cost of all of them.
-        left_out: The older sessions that a limit left out.
+        left_out: Of the older sessions that a limit left out those of the last row's day, and those of which a row is
+            a fork.
+        ids: The ids of all of them, also of those that a limit left out.
     """
 
     schema = "sessionlog.sessions/2"
@@ -163,12 +181,15 @@ class SessionList(Report):
     rows: tuple[SessionSummary, ...] = ()
     totals: SummedRows = field(default_factory=SummedRows)
     left_out: tuple[SessionSummary, ...] = ()
+    ids: tuple[str, ...] = ()
 
     def limited(self, limit: int | None) -> Self:
-        """Return the list with the newest rows only; `left_out` keeps the others for the sums of days."""
+        """Return the list with the first rows only; `left_out` keeps the others for the sums of days."""
         kept = len(self.rows) if limit is None else max(0, limit)
-        left_out = self.rows[kept:]
-        return replace(self, rows=self.rows[:kept], left_out=left_out, hidden_rows=len(left_out))
+        others = self.rows[kept:]
+        return replace(
+            self, rows=self.rows[:kept], left_out=(*others, *self.left_out), hidden_rows=self.hidden_rows + len(others)
+        )
 
     def footnotes(self) -> Iterator[str]:
         """Yield the meaning of cost marks, also of the sums of days, and which columns the window limits."""
@@ -185,8 +206,11 @@ def list_sessions(paths: Paths = None, **options: Unpack[Options]) -> SessionLis
     """List the sessions recorded in logs; options and errors as for `aggregate_usage`, but for groups and `sort`."""
     question = Question(paths=paths, **options)
     selection = question.selection(Selection)
-    listed = answer(question, lambda book: fold_sessions(book, selection), cuts=selection.cuts(), with_calls=False)
-    return listed.limited(question.limit)
+
+    def fold(book: Book) -> SessionList:
+        return fold_sessions(book, selection, limit=question.limit)
+
+    return answer(question, fold, cuts=selection.cuts(), with_calls=False)
 
 
 def find_sessions(session_id: str, paths: Paths = None, **options: Unpack[Options]) -> Sequence[SessionSummary]:
@@ -224,15 +248,13 @@ def list_known_sessions(
         return False  # a damaged ledger may hold anything
 
 
-def fold_sessions(book: Book, selection: Selection) -> SessionList:
-    """Query a book for the sessions of a selection."""
-    listed, (tables, where, parameters) = _listed(book, selection), selection.sums(listed_only=True)
-    return replace(
-        listed,
-        totals=add_up(SummedRows, listed.rows),
-        provenance=count_provenance(book.query, tables=tables, where=where, parameters=parameters),
-        archived_sessions=sum(session.archived for session in listed.rows),
-    )
+def fold_sessions(book: Book, selection: Selection, *, limit: int | None = None) -> SessionList:
+    """Query a book for the sessions of a selection, with at most `limit` rows, the newest."""
+    listed, (tables, where, parameters) = _listed(book, selection, limit), selection.sums(listed_only=True)
+    [summed] = sums(book.query, dict[str, Any], (*USED, *IN_PROVENANCE), tables, where, parameters)
+    provenance = by_provenance({name: summed.pop(name) for name in IN_PROVENANCE})
+    [(archived,)] = book.query("SELECT COUNT(*) FROM listed_sessions WHERE archived", {})
+    return replace(listed, totals=SummedRows(**summed), provenance=provenance, archived_sessions=archived)
 
 
 def fold_session(book: Book, selection: Selection, number: int) -> SessionSummary | None:
@@ -240,15 +262,25 @@ def fold_session(book: Book, selection: Selection, number: int) -> SessionSummar
     return next(iter(_listed(book, selection, id=number).rows), None)
 
 
-def _listed(book: Book, selection: Selection, **only: str | int) -> SessionList:
+def _listed(book: Book, selection: Selection, limit: int | None = None, **only: str | int) -> SessionList:
     """Query a book for the sessions of a selection without sums over them; `only` those with a value in a column."""
     selection.prepare(book)
     tables, where, parameters = selection.sums(listed_only=True)
     for column in only:
         where = f"{where} AND s.{column} = :{column}"
     parameters |= only
-    rows = _summaries(book, tables, where, parameters)
-    return SessionList(window=selection.window, rows=tuple(rows), **findings_of(book))
+    for table in ("listed_sessions", "chosen_sessions"):
+        book.query(f"DROP TABLE IF EXISTS temp.{table}", {})
+    book.query(_LIST.format(tables=tables, where=where), parameters)
+    ids = tuple(name for (name,) in book.query("SELECT session FROM listed_sessions ORDER BY rowid", {}))
+    kept = len(ids) if limit is None else min(len(ids), max(0, limit))
+    book.query("CREATE TEMP TABLE chosen_sessions (id INTEGER PRIMARY KEY, place INTEGER)", {})
+    book.query(_CHOOSE, {"kept": kept, "longest_day": _LONGEST_DAY})
+    rows = _summaries(book, tables, f"{_IS_CHOSEN} AND {where}", parameters)
+    return SessionList(
+        window=selection.window, rows=tuple(rows[:kept]), left_out=tuple(rows[kept:]), ids=ids,
+        hidden_rows=len(ids) - kept, **findings_of(book),
+    )  # fmt: skip
 
 
 def _summaries(book: Book, tables: str, where: str, parameters: dict[str, Any]) -> list[SessionSummary]:

@@ -66,6 +66,8 @@ def usable(path: str) -> Iterator[None]:
     except Exception as error:
         from sqlite3 import DatabaseError
 
+        from sessionlog.ledger.opening import next_step
+
         if not isinstance(error, DatabaseError):
             raise
-        fail(f"{path}: {error}; `sessionlog ledger verify` shows more", UNREADABLE)
+        fail(f"{path}: {error}; {next_step(error)}", UNREADABLE)

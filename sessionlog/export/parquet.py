@@ -45,7 +45,7 @@ from sessionlog.ledger.changes import (
     note_manifests,
 )
 from sessionlog.ledger.machine import copy_path, machine_secret, secret_without_ledger
-from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.opening import next_step, open_ledger
 from sessionlog.ledger.parquet_schema import TABLES
 from sessionlog.ledger.refreshing import refresh
 from sessionlog.places import state_home, user_home
@@ -179,9 +179,7 @@ def export_parquet(
     except LedgerUnusable as error:
         raise NotExported(str(error)) from error
     except sqlite3.Error as error:
-        raise NotExported(
-            f"{os.fspath(question.ledger or '')}: {error}; `sessionlog ledger verify` shows more"
-        ) from error
+        raise NotExported(f"{os.fspath(question.ledger or '')}: {error}; {next_step(error)}") from error
     except OSError as error:
         raise NotExported(f"{state_home(env)}: {files.reason_of(error)}") from error
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sessionlog import files
 from sessionlog.errors import LedgerUnusable, SessionLogError
 from sessionlog.ledger.book import Book
-from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.opening import next_step, open_ledger
 from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import ELSEWHERE, GONE
 
@@ -76,9 +76,10 @@ def not_used(path: str, error: Exception) -> str:
     """Return the note on a ledger that cannot be used."""
     if isinstance(error, LedgerUnusable):
         return f"the ledger is not used: {error}"
-    if isinstance(error, sqlite3.DatabaseError):
-        return f"the ledger is damaged: {path}: {error}; `sessionlog ledger verify` shows more"
-    return f"the ledger is not used: {path}: {type(error).__name__}: {error}; `sessionlog ledger verify` shows more"
+    if type(error) is sqlite3.DatabaseError:
+        return f"the ledger is damaged: {path}: {error}; {next_step(error)}"
+    name = "" if isinstance(error, sqlite3.Error) else f"{type(error).__name__}: "
+    return f"the ledger is not used: {path}: {name}{error}; {next_step(error)}"
 
 
 def _ledger_of_paths(ledger: str, paths: Sequence[str]) -> str:

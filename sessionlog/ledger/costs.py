@@ -17,9 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessionlog.pricing.book import Spans
 
-OF_PRICES = ("provider", "model", "response_model", "speed", "service_tier", "region")
-"""The names of a label on which a price depends."""
-
 COSTS = names_of(Response, "cost")
 """The columns of a response that `PricedLabels` computes."""
 

@@ -80,12 +80,25 @@ def _state(path: str) -> str:
 
 
 def are_sidecars_unchanged(states: str) -> bool:
-    """Whether a log's sidecars have the states that an `Identity` holds; always False for a folder."""
+    """Whether a log's sidecars have the states that an `Identity` holds; always False for a folder.
+
+    A database that is gone is unchanged, too: its rows are remembered, and the log counts what is beyond them.
+    """
     for line in states.split("\n") if states else ():
         name, _, state = line.partition(":")
-        if ";" in name or _state(os.fsdecode(bytes.fromhex(name))) != state:
+        if ";" in name:
+            return False
+        path = os.fsdecode(bytes.fromhex(name))
+        now = _state(path)
+        if now != state and not (now == "-" and path.endswith(_DATABASES)):
             return False
     return True
+
+
+def has_lost_database(old: tuple[object, ...], new: Identity) -> bool:
+    """Whether a log is as it was, but for a database beside it that is gone."""
+    before, now = str(old[5]).split("\n"), new[5].split("\n")
+    return old[:5] == new[:5] and {*now} <= {*before, ""} and are_sidecars_unchanged(str(old[5]))
 
 
 def _folder(path: str) -> tuple[int, int, str]:

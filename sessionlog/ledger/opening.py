@@ -114,6 +114,15 @@ def is_damaged(error: LedgerUnusable) -> bool:
     return type(error.__cause__) in {sqlite3.DatabaseError, UnicodeDecodeError}
 
 
+def next_step(error: Exception) -> str:
+    """What to do about an error of the ledger's file."""
+    from sessionlog.reader.database import is_unwritten
+
+    if is_unwritten(error):
+        return "make sure that its disk has room and can be written to"
+    return "`sessionlog ledger verify` shows more"
+
+
 @contextmanager
 def checked(connection: sqlite3.Connection, path: str) -> Iterator[None]:
     """Close a connection if an error ends the block; SQLite's own errors become `LedgerUnusable`."""
@@ -126,7 +135,7 @@ def checked(connection: sqlite3.Connection, path: str) -> Iterator[None]:
         if is_lock(error):
             raise LedgerUnusable(f"{path}: another process is writing to it; try again") from error
         if isinstance(error, sqlite3.Error | UnicodeDecodeError):  # SQLite may quote a damaged name
-            raise LedgerUnusable(f"{path}: {error}; `sessionlog ledger verify` shows more") from error
+            raise LedgerUnusable(f"{path}: {error}; {next_step(error)}") from error
         raise
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from sessionlog.errors import Problem
 from sessionlog.ledger.book import Book
 from sessionlog.ledger.columns import File
-from sessionlog.ledger.identity import Identity, is_same, path_of, stored_path
+from sessionlog.ledger.identity import Identity, has_lost_database, is_same, path_of, stored_path
 from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.problems import problems_of
 from sessionlog.ledger.scanning import Job, identify_log
@@ -129,9 +129,9 @@ def _known_logs(book: Book, paths: Iterable[str] | None) -> dict[str, File]:
 
 def _is_current(row: File, parser: int, identity: Identity) -> bool:
     """Whether a log is unchanged since it was read, and was read by the present version of its parser."""
-    return bool(
-        row.settled and row.parser == parser and row.missing != UNREADABLE and is_same(identity_of(row), identity)
-    )
+    before = identity_of(row)
+    is_read = row.settled and row.parser == parser and row.missing != UNREADABLE
+    return bool(is_read and (is_same(before, identity) or has_lost_database(before, identity)))
 
 
 def identity_of(row: File) -> Identity:

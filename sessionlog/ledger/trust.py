@@ -1,7 +1,7 @@
 """Trust: whether a ledger's file can be used, checked before anything in it is read.
 
 It must belong to the user, no one else may write to it, and it must be a ledger of a known version. Each check returns
-one sentence. It imports little, because the fast path needs it, too.
+one sentence. It imports little, because every report needs it.
 """
 
 from __future__ import annotations
@@ -83,12 +83,6 @@ def foreign_code(connection: sqlite3.Connection) -> str | None:
 def has_tables(connection: sqlite3.Connection) -> bool:
     """Whether a database has any tables."""
     return connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
-
-
-def is_ledger(connection: sqlite3.Connection, path: str) -> bool:
-    """Whether an open database is a ledger of this version, with tables and without foreign code."""
-    is_known = kind_flaw(connection, path) is None and not is_older(connection)
-    return is_known and has_tables(connection) and foreign_code(connection) is None
 
 
 def is_older(connection: sqlite3.Connection) -> bool:

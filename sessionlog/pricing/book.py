@@ -18,7 +18,6 @@ from sessionlog.hashes import blake2b
 from sessionlog.pricing.billing import load_billing
 from sessionlog.pricing.lookup import Listing, find_listing, find_provider
 from sessionlog.pricing.own_prices import Alias, OwnPrice, OwnPrices, parse_own_prices
-from sessionlog.pricing.price_info import PriceInfo, list_info, own_info
 from sessionlog.pricing.price_list import load_price_list
 from sessionlog.pricing.provider_names import NOT_GIVEN, is_local, normal_name
 from sessionlog.pricing.schedule import day_text, spans_of_day
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from sessionlog.events.tokens import TokenUsage
     from sessionlog.pricing.billing import Billing
+    from sessionlog.pricing.price_info import PriceInfo
     from sessionlog.pricing.price_list import PriceList
     from sessionlog.pricing.rates import Rates
 
@@ -201,6 +201,8 @@ class PriceBook:
         if found is None:
             return None
         if isinstance(found.price, OwnPrice):
+            from sessionlog.pricing.price_info import own_info
+
             return own_info(found.price, provider or "", found.note)
         return self._explain_listing(found.price, at_ns, when=found.when, note=found.note)
 
@@ -223,6 +225,8 @@ class PriceBook:
 
     def models(self, at_ns: int | None = None) -> Iterator[PriceInfo]:
         """Yield every price at a moment (None is now): the user's own first, then the list by provider."""
+        from sessionlog.pricing.price_info import own_info
+
         at_ns = self._clock() if at_ns is None else at_ns
         for own in self._own.entries:
             yield own_info(own, "", "")
@@ -235,6 +239,8 @@ class PriceBook:
     def _explain_listing(
         self, listing: Listing, at_ns: int, *, when: Mapping[str, str] | None = None, note: str = ""
     ) -> PriceInfo | None:
+        from sessionlog.pricing.price_info import list_info  # its classes would cost each report 2 ms
+
         day, ns = divmod(at_ns, DAY_NS)
         return list_info(listing, day, ns, when=when or {}, note=note, version=self.version, billing=self._billing)
 

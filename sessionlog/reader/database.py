@@ -56,6 +56,12 @@ def is_lock(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+def is_unwritten(error: BaseException) -> bool:
+    """Whether SQLite's error is that a file could not be written, as on a full disk."""
+    codes = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
 def _connect_logged(path: str, wait_seconds: float) -> sqlite3.Connection:
     try:
         return _connect(path, "readonly_shm=1", wait_seconds)

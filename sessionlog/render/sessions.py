@@ -7,8 +7,9 @@ or one that is not in the list, is named above its forks, so that each day keeps
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, pairwise, takewhile
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, groupby
 
 from sessionlog.analytics import columns as data
 from sessionlog.analytics.columns import counted
@@ -60,7 +61,7 @@ def session_lines(
         return
     days = [(day, list(group)) for day, group in groupby(found.rows, key=lambda session: _day(session, view))]
     branches = [(grow_tree if tree else _in_order)(sessions) for _, sessions in days]
-    ids = {} if view.wide else _short_ids((*found.rows, *found.left_out))
+    ids = {} if view.wide else _short_ids(found)
     generations = min(GENERATIONS, max(2, view.width // 14))
     columns = table_columns(found)
     rows = [
@@ -111,12 +112,20 @@ def _branch(branch: Branch, generations: int) -> str:
     return f"{above}{sign} " if lasts else ""
 
 
-def _short_ids(sessions: Iterable[SessionSummary]) -> dict[str, str]:
-    """Return id → the shortest end that is unique among these sessions; commands take it as the id."""
-    ids = sorted({session.session[::-1] for session in sessions})
-    alike = [0, *(len(os.path.commonprefix(pair)) for pair in pairwise(ids)), 0]  # noqa: RUF071 - no paths
-    ends = (one[: max(_LEAST_ID, *pair) + 1] for one, pair in zip(ids, pairwise(alike), strict=True))
-    return {one[::-1]: (one if len(one) <= _WHOLE_ID else end)[::-1] for one, end in zip(ids, ends, strict=True)}
+def _short_ids(found: SessionList) -> dict[str, str]:
+    """Return id → the shortest end that is unique among all of a list; commands take it as the id."""
+    ends = sorted({name[::-1] for name in found.ids})
+    return {name: _short_id(name, ends) for name in {session.session for session in found.rows}}
+
+
+def _short_id(name: str, ends: Sequence[str]) -> str:
+    """Return the shortest end of an id that is unique among `ends`, which are sorted and read from right to left."""
+    if len(name) <= _WHOLE_ID:
+        return name
+    place = bisect_left(ends, name[::-1])
+    beside = (ends[other] for other in (place - 1, place + 1) if 0 <= other < len(ends))
+    alike = max((len(os.path.commonprefix((ends[place], other))) for other in beside), default=0)  # noqa: RUF071 - no paths
+    return ends[place][: max(_LEAST_ID, alike) + 1][::-1]
 
 
 def _heading_of(column: data.Column, *, tree: bool) -> Column:
@@ -170,7 +179,7 @@ def _day(session: SessionSummary, view: View) -> str:
 
 def _rest_of_day(found: SessionList, day: str, view: View) -> Iterator[SessionSummary]:
     """Yield the sessions of the last listed day that a limit left out: it cuts the list at its old end."""
-    return takewhile(lambda session: _day(session, view) == day, found.left_out)
+    return (session for session in found.left_out if _day(session, view) == day)
 
 
 def _day_line(sessions: Sequence[SessionSummary], shown: int, view: View, width: int) -> Line:

@@ -22,7 +22,7 @@ from sessionlog.analytics.unreadable import notes_of
 from sessionlog.analytics.zones import resolve_zone
 from sessionlog.errors import InvalidQuery, LedgerUnusable
 from sessionlog.ledger.identity import path_of
-from sessionlog.ledger.opening import checked, open_ledger
+from sessionlog.ledger.opening import checked, next_step, open_ledger
 from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import GONE
 from sessionlog.ledger.trust import read_only
@@ -181,7 +181,7 @@ def find(question: Question, place: Place, *, wanted: Callable[[Hit], bool] | No
     try:
         found = _find(question, place, wanted)
     except sqlite3.DatabaseError as error:
-        raise LedgerUnusable(f"{place.ledger}: {error}; `sessionlog ledger verify` shows more") from error
+        raise LedgerUnusable(f"{place.ledger}: {error}; {next_step(error)}") from error
     return replace(found, notes=(note, *found.notes))
 
 

@@ -110,7 +110,8 @@ from sessionlog.sources.record import server_of
 from sessionlog.sources.values import read_counts
 
 _PROVIDER = "anthropic"
-_NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}  # of most responses
+_NO_REGION = (None, "", "not_available")  # of most responses
+_NO_SEARCHES = {"web_search_requests": 0, "web_fetch_requests": 0}
 _SYNTHETIC = "<synthetic>"
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"')
 _RETENTION_DAYS = 30
@@ -546,7 +547,7 @@ def _response(
             speed = read_speed(usage.speed)
         if usage.service_tier is not None and usage.service_tier != "standard":
             tier = read_tier(usage.service_tier)
-        if usage.inference_geo is not None:
+        if usage.inference_geo not in _NO_REGION:
             region = read_region(usage.inference_geo)
         if usage.server_tool_use is not None and usage.server_tool_use != _NO_SEARCHES and counts is not None:
             searches, issue = read_searches({"server_tool_use": usage.server_tool_use})
@@ -698,7 +699,7 @@ def _user(row: Row, state: State) -> list[Step]:
     is_hidden = row.is_meta is True or row.is_compact_summary is True
     if isinstance(content, str):
         is_typed = not is_hidden and not _WRAPPED.match(content) and content.strip() != ""
-        if before is not None and (is_typed or row.is_compact_summary is True):
+        if before is not None and (is_typed or row.is_compact_summary is True or before.stop in _ENDS):
             before.is_over = True
         found.append(Prompt(time, content, "user" if is_typed else "system"))
         if not is_typed and content.startswith(_INTERRUPTED):
@@ -716,11 +717,11 @@ def _user(row: Row, state: State) -> list[Step]:
     typed = [] if is_hidden else [part for part in parts if not _WRAPPED.match(part["text"])]
     typed = typed if any(part["text"].strip() for part in typed) else []
     aside = [part for part in parts if not typed or _WRAPPED.match(part["text"])]
+    if before is not None and (typed or before.stop in _ENDS):
+        before.is_over = True
     if aside:
         found.append(Prompt(time, _content(aside), "system"))
     if typed:
-        if before is not None:
-            before.is_over = True
         found.append(Prompt(time, _content(typed), "user"))
     if any(part["text"].startswith(_INTERRUPTED) for part in aside):
         found.append(Status(time, "cancelled"))

@@ -4,10 +4,11 @@ A row with a request id is known by that and its message id. Without one the mes
 Vertex), or a gateway gives one id to every answer. Then the key has what copies keep of the response's first row: its
 time and its input. Up to 2.0.14 copies get new times, so there it is the input alone.
 
-Two rows with one message id are two responses if a prompt stands between them, or a tool's result, or if their inputs
-differ. Two exceptions. While an answer is streamed, as rows without a stop reason show, its input may be logged as none
-or estimated. And a tool may be done before the next call of its answer is written: then the rows have equal counts,
-which the answer to a result never has, and in newer versions the numbers of their blocks go on.
+Two rows with one message id are two responses if a prompt stands between them, or a tool's result, or any text after
+the end of an answer, or if their inputs differ. Two exceptions. While an answer is streamed, as rows without a stop
+reason show, its input may be logged as none or estimated. And a tool may be done before the next call of its answer is
+written: then the rows have equal counts, which the answer to a result never has, and in newer versions the numbers of
+their blocks go on.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Unnamed(Struct):
         stop: Its stop reason; "" while that is unknown.
         block: The number of its last block; -1 where that is not logged.
         is_answered: A tool's result came after it, or text that the agent program inserted.
-        is_over: A prompt came after it.
+        is_over: A prompt came after it, or any text after its end.
     """
 
     id: str

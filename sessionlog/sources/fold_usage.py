@@ -543,7 +543,8 @@ class UsageFold:
             record.plugin = record.plugin or cut_name(step.plugin)
             record.mcp = record.mcp or cut_name(step.mcp)
         record.response_id = record.response_id or step.response_id
-        record.searches = max(record.searches, step.searches)
+        if step.searches:
+            record.searches = max(record.searches, step.searches)
         if step.region:
             record.region = cut_name(step.region)
         if step.extra_nano is not None:

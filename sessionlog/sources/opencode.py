@@ -24,7 +24,7 @@ Traps:
 - A command that failed is `completed`; its exit code is in `state.metadata.exit`.
 - Calls that the agent does not store as messages, such as those for titles, are in no sum before 2.0. Since then the
   sums of a session in `session_v2` hold them (and what was taken back): the rest beyond its messages is counted. Those
-  of a fork begin at 0, without what it has copied.
+  of a fork begin at 0, without what it has copied; where they are as great as with it, they are taken to hold it.
 - Since 2.0 a message of type `compaction` has the `model`, `tokens` and `cost` of the request that wrote its summary;
   its `status` is `running`, `completed` or `failed`.
 
@@ -121,18 +121,22 @@ class State(Struct):
         status: Session → its status after its last message.
         own: Session → what its own messages have used.
         copied: Session → what those have that it has copied, of which the originals are gone.
+        repeated: Session → what those have of which the originals are here.
     """
 
     begun: set[str] = set()
     status: dict[str, str | None] = {}
     own: dict[str, Used] = {}
     copied: dict[str, Used] = {}
+    repeated: dict[str, Used] = {}
 
 
 def steps(row: Row, state: State) -> Steps:
     """What a message means."""
     yield _session(row, state)
     created = read_time(row.data.time, "created")
+    if row.copied_from and row.role in {"assistant", "compaction"}:
+        _cost(row, _tokens(row), state)
     if row.role == "assistant" and not row.copied_from:
         yield from _answer(row, created, state)
     elif row.role in {"user", "assistant"}:
@@ -238,7 +242,7 @@ def _compaction(row: Row, created: int | None, state: State) -> Steps:
 
 def _rest(session: SessionFacts, state: State) -> Steps:
     """What a session has used beyond its messages: at its start, where it asks for its title."""
-    own, copied = (used.get(session.id, Used()) for used in (state.own, state.copied))
+    own, copied, repeated = (used.get(session.id, Used()) for used in (state.own, state.copied, state.repeated))
     *counts, total = session.sums or ()
     model = mapping(read_json(text(session.model)))
     fields = ("input", "output", "reasoning", "cache_read", "cache_write")
@@ -248,6 +252,9 @@ def _rest(session: SessionFacts, state: State) -> Steps:
     )  # fmt: skip
     cost_nano, issues = cost(total)
     yield from (BadNumber(f"session {session.id}: {issue}") for issue in issues)
+    with_copies = own.plus(repeated.usage, repeated.cost_nano)
+    if found is not None and not with_copies.usage.beyond(found.usage):
+        own = with_copies  # the sums hold what the session has copied, too
     if None in (own.cost_nano, copied.cost_nano):
         cost_nano = None  # that of the rest is unknown, too
     is_dearer = (cost_nano or 0) - (own.cost_nano or 0) > _ROUNDED
@@ -294,6 +301,7 @@ def _cost(row: Row, counts: Tokens, state: State) -> tuple[int | None, list[BadN
     found = own or whole or None
     created, began = read_time(row.data.time, "created"), read_time(row.session.created)
     used = state.copied if created is not None and began is not None and created < began else state.own
+    used = state.repeated if row.copied_from else used
     used[row.session.id] = used.get(row.session.id, Used()).plus(counts.usage, found)
     return found, [BadNumber(f"message {row.id}: {issue}") for issue in issues]
 
@@ -385,7 +393,7 @@ def opencode_source(id: str, title: str, own: str) -> Source:  # noqa: A002
         name_sessions=name_roots,
         is_apart=True,
         has_totals=True,
-        parser_version=4,
+        parser_version=5,
         sidecars=sidecars,
         folders=_folders,
     )

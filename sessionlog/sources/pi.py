@@ -539,6 +539,13 @@ def _subagent_logs(path: str) -> list[str]:
     return [log for log in logs if isinstance(log, str) and files.is_file(log)]
 
 
+def _sidecars(path: str) -> list[str]:
+    """The logs of the sub-agents of a session of Prime Agent: it counts what they have used where there is none."""
+    session, is_part = session_of(path)
+    folder = os.path.join(os.path.dirname(folder_of(path)), _ARTIFACTS, session)
+    return [] if is_part or not files.is_directory(folder) else _subagent_logs(path)
+
+
 def recognises_session(path: str, head: bytes, *, is_openclaw: bool) -> bool:
     """Whether a log begins like those of pi and OpenClaw, and is one of the latter: by its rows, else by its folder."""
     rows = list(head_rows(head))
@@ -577,5 +584,6 @@ SOURCE = source(
     session_of=lambda path: session_of(path)[0],
     subagent_of=_subagent_of,
     subagent_logs=_subagent_logs,
+    sidecars=_sidecars,
     parser_version=6,
 )

@@ -259,7 +259,8 @@ class SessionsView(SessionKeys):
         words = self._words.split()
         rows = [one for one in found.rows if all(word in _haystack(one) for word in words)] if words else found.rows
         self._limit, self._matches = max(self._limit, 2 * self.size.height), len(rows)
-        listed = replace(replace(found, rows=tuple(rows)).limited(self._limit), hidden_rows=0)
+        matching = replace(found, rows=tuple(rows), ids=tuple(one.session for one in rows))
+        listed = replace(matching.limited(self._limit), hidden_rows=0)
         view = self.table_view()
         laid_out = [
             (line, session) for whole, session in session_lines(listed, view)

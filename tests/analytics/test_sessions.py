@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sessionlog.analytics.columns import names_of
+from sessionlog.analytics.session_tree import key_of
 from sessionlog.analytics.sessions import COLUMNS, list_known_sessions, list_sessions
 from sessionlog.analytics.usage import aggregate_usage
 from sessionlog.errors import InvalidQuery, InvalidWindow
@@ -234,11 +235,16 @@ def test_what_is_only_listed(tmp_path):
     assert aggregate_usage(tmp_path, prices=PRICES, now=NOW).totals.sessions == 0
 
 
-def test_what_a_limit_leaves_out_is_at_hand():
+def test_what_a_limit_leaves_out_is_at_hand_for_the_last_day():
     """A day's sum needs the sessions that are not shown."""
     found, whole = week_sessions(limit=3), week_sessions()
-    assert found.rows + found.left_out == whole.rows
-    assert len(found.left_out) == found.hidden_rows
+    assert found.rows == whole.rows[:3]
+    assert found.left_out
+    assert found.left_out == whole.rows[3 : 3 + len(found.left_out)]
+    last_day = [row for row in whole.rows[3:] if row.start[:10] == found.rows[-1].start[:10]]
+    assert set(map(key_of, last_day)) <= set(map(key_of, found.left_out))
+    assert found.hidden_rows == len(whole.rows) - 3
+    assert (found.ids, found.totals, found.provenance) == (whole.ids, whole.totals, whole.provenance)
 
 
 def test_a_fork_names_its_parent():

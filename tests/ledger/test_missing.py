@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
+from sessionlog.ledger.ask import Where, ask
 from sessionlog.ledger.missing import Known, Missing
 from sessionlog.ledger.opening import open_ledger
 from sessionlog.ledger.refreshing import refresh
@@ -26,6 +27,7 @@ from tests.sources.homes import build_home, environment
 
 NATIVE, DEEP = "s/n1.jsonl", "s/deep/n2.jsonl"
 CLAUDE = f"c/projects/-w-a/{PARENT}.jsonl"
+SUMS = "SELECT SUM(requests), SUM(input), SUM(output), SUM(cost_nano) FROM records"
 REASONS = {errno.EACCES: "permission denied", errno.EIO: "input/output error", errno.ESTALE: "stale file handle"}
 
 
@@ -257,3 +259,50 @@ def test_many_logs_below_many_folders_that_cannot_be_read():
     whys = [missing.why(Known(f"/p/{number}/a/s.jsonl", number, HERE, 0)) for number in range(10_000)]
     assert time.thread_time() - before < 5
     assert whys == [UNREADABLE] * 5_000 + [GONE] * 5_000
+
+
+def test_a_database_beside_logs_that_is_gone_is_remembered(tmp_path):
+    """Copilot's store: the sums of a log count what is beyond its rows, also when it is there no more."""
+    case = "copilot/sums-beyond-the-store"
+    folder = build_home(case, tmp_path)
+    env, ledger = environment(case, folder), str(tmp_path / "ledger.db")
+
+    def totals():
+        with open_ledger(ledger, PRICES) as book:
+            synced = refresh(book, env)
+            return synced, book.query(SUMS, {})
+
+    _, before = totals()
+    store = folder / ".copilot" / "session-store.db"
+    content = store.read_bytes()
+    store.unlink()
+    assert totals()[1] == before
+    os.utime(store.parent, (1, 1))
+    totals()
+    assert totals() == (None, before)
+    store.write_bytes(content)
+    assert totals()[1] == before
+
+
+def test_a_sub_agents_log_that_comes_late_counts_once(tmp_path):
+    """Prime Agent's: a session counts what a sub-agent has used until its log has it, and after it is deleted."""
+    case = "pi/prime-children"
+    folder = build_home(case, tmp_path)
+    env, ledger = environment(case, folder), str(tmp_path / "ledger.db")
+    [log] = folder.rglob("01a0a000-8888*.jsonl")
+    content = log.read_bytes()
+
+    def check():
+        sums, expected = (
+            ask(Where(ledger=path, env=env, prices=PRICES, live=True), lambda book: book.query(SUMS, {}))
+            for path in (ledger, None)
+        )
+        assert sums == expected
+
+    for number, some in enumerate((content[: len(content) // 3], content), 2):
+        log.write_bytes(some)
+        os.utime(log, (number, number))
+        check()
+    log.unlink()
+    os.utime(log.parent, (5, 5))
+    check()

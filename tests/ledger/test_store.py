@@ -8,8 +8,11 @@ import stat
 import pytest
 
 from sessionlog import aggregate_usage
+from sessionlog.cli.ledger import usable
+from sessionlog.cli.output import Exit
 from sessionlog.errors import LedgerUnusable
 from sessionlog.ledger.opening import open_ledger
+from sessionlog.ledger.refreshing import refresh
 from sessionlog.ledger.schema import APPLICATION, VERSION
 from sessionlog.ledger.upkeep import rebuild
 from tests.ledger.entries import PRICES
@@ -221,6 +224,30 @@ def test_a_folder_that_cannot_be_written_to_costs_only_the_ledger(home):
     assert report == expected
     assert len(notes) == 1
     assert files_of(home) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX limits the size of files")
+def test_a_full_disk_is_no_damage(home, capsys):
+    """The report comes from the logs, and the note names the disk, as `ledger sync` does."""
+    import resource
+
+    from tests.reliability.children import in_child
+
+    home.append("s/n1.jsonl", [("answer", 1, 1)])
+
+    def with_a_full_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (PAGE, PAGE))
+        report, notes = asked(home)
+        with pytest.raises(Exit), usable(home.ledger), open_ledger(home.ledger) as book:
+            refresh(book, home.env)
+        return [report, list(notes), capsys.readouterr().err]
+
+    report, [note], shown = in_child(with_a_full_disk)
+    assert report == of_memory(home)
+    assert note.startswith(f"the ledger is not used: {home.ledger}: ")
+    assert note.endswith("; make sure that its disk has room and can be written to")
+    assert shown.endswith("; make sure that its disk has room and can be written to\n")
+    assert asked(home) == (report, ())
 
 
 def test_a_ledger_says_what_it_is(home):

@@ -47,6 +47,7 @@ def found(*sessions, **fields):
         rows=sessions,
         totals=add_up(SummedRows, sessions),
         hidden_rows=len(fields.get("left_out", ())),
+        ids=tuple(session.session for session in (*sessions, *fields.get("left_out", ()))),
         **(known | fields),
     )
 

@@ -11,7 +11,7 @@ from sessionlog.analytics.budgets.caveats import unreadable_places
 from sessionlog.analytics.budgets.states import FUNCTIONS
 from sessionlog.errors import SessionLogError
 from sessionlog.ledger.keep_open import KeptBook
-from sessionlog.ledger.opening import WAIT_SECONDS
+from sessionlog.ledger.opening import WAIT_SECONDS, next_step
 from sessionlog.ledger.refreshing import refresh
 
 if TYPE_CHECKING:
@@ -53,4 +53,4 @@ def ledger_error_text(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError):
         return f"{error.filename or 'the ledger'}: {files.reason_of(error)}"
-    return f"{type(error).__name__}: {error}; `sessionlog ledger verify` shows more"
+    return f"{type(error).__name__}: {error}; {next_step(error)}"
