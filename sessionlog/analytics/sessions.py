@@ -81,15 +81,15 @@ _SESSION = {
     "duration_ms": "COALESCE(s.duration_ms, g.active_ms)",
     **{name: f"g.{name}" for name in USED},
 }  # fmt: skip
-_LIST = """CREATE TEMP TABLE listed_sessions AS SELECT s.id, s.session, s.start_ns, s.parent, s.archived FROM sessions s
-WHERE s.id IN (SELECT r.session_id FROM {tables} WHERE {where})
-ORDER BY s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC"""
-"""All sessions of a selection, newest first: the row's number is its place in the list."""
+_NEWEST_FIRST = "s.start_ns IS NULL, s.start_ns DESC, s.source DESC, s.session DESC, s.path DESC"
+_LIST = f"""CREATE TEMP TABLE listed_sessions AS
+SELECT ROW_NUMBER() OVER (ORDER BY {_NEWEST_FIRST}) AS place, s.id, s.session, s.start_ns, s.parent, s.archived
+FROM sessions s WHERE s.id IN (SELECT r.session_id FROM {{tables}} WHERE {{where}})"""  # noqa: S608 - names of the schema
+"""All sessions of a selection, with their places in the list."""
 
-_CHOOSE = """INSERT INTO chosen_sessions SELECT o.id, o.rowid AS place
-FROM listed_sessions o LEFT JOIN listed_sessions last ON last.rowid = :kept
-WHERE o.rowid <= :kept OR o.start_ns > last.start_ns - :longest_day OR last.id AND o.start_ns IS last.start_ns
-OR o.session IN (SELECT parent FROM listed_sessions WHERE rowid <= :kept AND parent != '')"""
+_CHOOSE = """INSERT INTO chosen_sessions SELECT id, place FROM listed_sessions
+WHERE place <= :kept OR start_ns > :since OR (:is_untimed AND start_ns IS NULL)
+OR session IN (SELECT parent FROM listed_sessions WHERE place <= :kept AND parent != '')"""
 """The newest sessions, and the others that a table of them needs: those of the same day, whose sum is in its heading,
 and those that they were forked from."""
 
@@ -97,7 +97,7 @@ _LONGEST_DAY = 2 * 86_400 * SECOND
 """No day of any time zone is longer."""
 
 _IS_CHOSEN = "r.session_id IN (SELECT id FROM chosen_sessions)"
-_OF_SESSIONS = """FROM ({sums}) AS g CROSS JOIN chosen_sessions o ON o.id = g.id JOIN sessions s ON s.id = g.id
+_OF_SESSIONS = """FROM ({sums}) AS g JOIN chosen_sessions o ON o.id = g.id JOIN sessions s ON s.id = g.id
 ORDER BY o.place"""
 _ID = {"id": "r.session_id"}
 
@@ -272,10 +272,12 @@ def _listed(book: Book, selection: Selection, limit: int | None = None, **only: 
     for table in ("listed_sessions", "chosen_sessions"):
         book.query(f"DROP TABLE IF EXISTS temp.{table}", {})
     book.query(_LIST.format(tables=tables, where=where), parameters)
-    ids = tuple(name for (name,) in book.query("SELECT session FROM listed_sessions ORDER BY rowid", {}))
+    ids = tuple(name for (name,) in book.query("SELECT session FROM listed_sessions ORDER BY place", {}))
     kept = len(ids) if limit is None else min(len(ids), max(0, limit))
     book.query("CREATE TEMP TABLE chosen_sessions (id INTEGER PRIMARY KEY, place INTEGER)", {})
-    book.query(_CHOOSE, {"kept": kept, "longest_day": _LONGEST_DAY})
+    last = book.query("SELECT start_ns FROM listed_sessions WHERE place = :kept", {"kept": kept})
+    since = next((start_ns - _LONGEST_DAY for (start_ns,) in last if start_ns is not None), None)
+    book.query(_CHOOSE, {"kept": kept, "since": since, "is_untimed": last == [(None,)]})
     rows = _summaries(book, tables, f"{_IS_CHOSEN} AND {where}", parameters)
     return SessionList(
         window=selection.window, rows=tuple(rows[:kept]), left_out=tuple(rows[kept:]), ids=ids,

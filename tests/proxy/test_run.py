@@ -390,7 +390,9 @@ def test_every_report_reads_the_session(surroundings, provider, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
 def test_a_signal_to_the_run_reaches_the_command(started, tmp_path, number):
     """It ends as it would have; without a terminal an interrupt is passed on, too."""
-    process = started("-q", "--", script=SIGNALS)
+    process = started(
+        "-q", "--", script=SIGNALS, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)
+    )  # not nohup's
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(number)
     assert process.stdout.readline() == f"got {number.value}\n".encode()
