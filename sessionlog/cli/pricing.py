@@ -42,11 +42,10 @@ def pricing(
     elif not listing:
         from sessionlog.render.pricing import render_no_price, render_price
 
-        print_text(
-            render_price(found[0])
-            if found
-            else render_no_price(provider or "", model or "", context.settings.config_path)
-        )
+        names = provider or "", model or ""
+        is_alias = not found and book.why_unpriced(*names) == "alias"
+        path = context.settings.config_path
+        print_text(render_price(found[0]) if found else render_no_price(*names, path, is_alias=is_alias))
     if listing and not (found and form == "table"):
         note(f"{counted(len(found), 'model')} · {book.named}")
     elif not found:

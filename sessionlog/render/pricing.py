@@ -48,11 +48,12 @@ def _prices(pricing: ModelPricing) -> Iterator[str]:
             yield f"    {label:<18}{price_text(price):>10}"
 
 
-def render_no_price(provider: str, model: str, config_path: str) -> str:
-    """Return why there is no price and how to set one."""
+def render_no_price(provider: str, model: str, config_path: str, *, is_alias: bool = False) -> str:
+    """Return why there is no price and how to set one; `is_alias`: the user's alias names a model without one."""
     name = terminal(f"{provider}/{model}".strip("/"))
+    unlisted = "it is not in the list, or its provider is your own model server"
     return (
-        f"{name} has no price: it is not in the list, or its provider is your own model server.\n"
+        f"{name} has no price: {'it is your alias of a name that has no price' if is_alias else unlisted}.\n"
         f"In {terminal(config_path)}, give it the price of a listed model, as {_toml_key(provider, model)} ="
         ' "vendor/model" under [aliases],\n'
         "or set one (USD per million tokens; 0 means that it is free):\n\n"

@@ -90,3 +90,11 @@ def test_a_time_that_is_none_exits_2(cli):
 def test_no_model_exits_2(cli, more):
     """Unless all are asked for."""
     assert cli("pricing", *more) == (2, "", "sessionlog: name a MODEL, or list all with --list\n")
+
+
+def test_an_alias_of_a_name_without_a_price_is_named(cli, config):
+    """What is wrong is the alias, not that there is none."""
+    config('[aliases]\n"mine" = "openai/none-of-these"\n')
+    ran = cli("pricing", "mine")
+    assert ran.code == 1
+    assert ran.out.startswith("mine has no price: it is your alias of a name that has no price.\n")
