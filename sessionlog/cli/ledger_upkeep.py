@@ -38,7 +38,7 @@ def sync(*, ledger: str | None, jobs: int | None, as_json: bool) -> None:
     """
     context, path = ledger_context(ledger)
     with opened_ledger(context, path) as book, r.scan_progress() as progress:
-        synced = refresh(book, context.env, scanner=scanner(jobs=jobs), progress=progress, trusting=False)
+        synced = refresh(book, context.env, scanner=scanner(jobs=jobs), progress=progress, list_all=True)
     if as_json:
         print_json(synced_document(path, synced))
     elif synced is not None:

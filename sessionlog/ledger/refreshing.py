@@ -38,7 +38,7 @@ def refresh(
     scanner: Scanner | None = None,
     progress: Progress | None = None,
     wait: float = 0.0,
-    trusting: bool = True,
+    list_all: bool = False,
 ) -> Synced | None:
     """Read what is new in the logs of this machine, or under paths, into a book; return None if nothing was done.
 
@@ -53,7 +53,7 @@ def refresh(
         scanner: The function that scans jobs; one log after the other when None.
         progress: Called after every log.
         wait: The seconds to wait for another process that is writing.
-        trusting: List logs only if a folder or place has changed since the last sync (see `freshness`).
+        list_all: List all logs, also if no folder and no place has changed since the last sync (see `freshness`).
 
     Raises:
         LedgerUnusable: Another process is reading logs into it for the first time: it has no numbers yet.
@@ -62,7 +62,7 @@ def refresh(
     until = time.monotonic() + wait
     while True:
         book.forget_notes()
-        changed = changed_logs(book, env) if trusting and paths is None else None
+        changed = changed_logs(book, env) if paths is None and not list_all else None
         book.is_complete = changed is not None or freshness == "up to date"
         if changed == []:
             return None

@@ -202,7 +202,7 @@ def _read_all_again(book: Book, env: Mapping[str, str], scanner: Scanner, progre
     book.connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     book.set_meta("prices", "")
     book.commit()
-    synced = refresh(book, env, scanner=scanner, progress=progress, trusting=False)
+    synced = refresh(book, env, scanner=scanner, progress=progress, list_all=True)
     book.reconcile_all()
     return synced
 

@@ -40,7 +40,7 @@ class AgedHome(LittleHome):
     def sync(self):
         """Bring the ledger up to date."""
         with self.opened() as book:
-            return refresh(book, self.env, trusting=False)
+            return refresh(book, self.env, list_all=True)
 
     def opened(self):
         """The ledger, closed at the end of a `with`."""

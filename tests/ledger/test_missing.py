@@ -164,7 +164,7 @@ def test_what_was_deleted_stays_deleted_when_a_disk_goes(home):
     assert seen(home)[1:] == (2, [])
     book = open_ledger(home.ledger, PRICES)
     book.connection.execute("UPDATE files SET device = device + 1")
-    refresh(book, home.env, trusting=False)
+    refresh(book, home.env, list_all=True)
     book.close()
     assert states(home) == {NATIVE: GONE, DEEP: GONE, CLAUDE: HERE}
     assert forgettable(home) == (2, 1)
@@ -243,7 +243,7 @@ def test_a_log_that_is_a_folder_is_named_too(tmp_path, calls):
     for number in (0, errno.EIO, errno.EIO, 0):
         with failing(folder, number, calls) if number else nullcontext():
             book = open_ledger(path, PRICES)
-            refresh(book, env, trusting=False)
+            refresh(book, env, list_all=True)
             counted = book.query("SELECT SUM(requests) FROM records", {})
             answers.append((counted, book.problem_count > 0))
             book.close()
