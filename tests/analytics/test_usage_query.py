@@ -143,6 +143,7 @@ def test_paths_may_be_given_in_any_way(tmp_path, monkeypatch):
     """A text, a path, several of them, or the default folder; nothing is read twice."""
     path = write_log(tmp_path / "s.jsonl", start(), answered(usage={"input": 5}))
     monkeypatch.setenv("SESSIONLOG_DIR", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))  # the user's own may have logs
     for paths in (path, Path(path), [path, Path(path)], [tmp_path, path, "/nonexistent"], None):
         assert usage(paths).totals.input_tokens == 5
 
